@@ -1,0 +1,224 @@
+"""Run one candidate: load it, call it on inputs, hand back the bytes of what it returned.
+
+The candidate shares this process, so everything said here is a claim. What decides is computed by
+the judge, from the output's bytes, in a process that this one cannot reach.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+import triton
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.interpreter import GridExecutor
+
+from bundler.worker import faults, standin, wire
+from bundler.worker.archs import ARCHITECTURES, INTERPRETER_SM
+from bundler.worker.tensors import Inputs, describe, to_bytes
+
+Header = dict[str, Any]
+
+
+def prepare(flavour: str) -> None:
+    """Do once, before any fork, what does not depend on the candidate."""
+    if flavour != "device":
+        standin.prepare_compiler()
+
+
+class Server:
+    """One candidate on one ground."""
+
+    def __init__(self, flavour: str) -> None:
+        self._ground = flavour
+        self._standin = standin.Standin(ARCHITECTURES[INTERPRETER_SM])
+        self._on_cpu = flavour != "device"
+        if self._on_cpu:
+            standin.install(self._standin)
+        self._launches = _LaunchCounter(flavour)
+        self._module: ModuleType | None = None
+        self._entry: Callable[..., Any] | None = None
+        self._sent: dict[str, int] = {}
+
+    def answer(self, message: wire.Message) -> tuple[Header, list[bytes]]:
+        request, payload = message.header, memoryview(message.payload)
+        if request["op"] == "load":
+            return self._load(payload.tobytes(), request["entry"]), []
+        if request["op"] == "compile":
+            return self._compile(request, payload)
+        return self._call(request, payload)
+
+    # --- load --------------------------------------------------------------------------------------
+
+    def _load(self, source: bytes, entry: str) -> Header:
+        path = Path("candidate.py")
+        path.write_bytes(source)
+        try:
+            with standin.PoisonFresh(on_cpu=self._on_cpu):
+                self._module = _import(path)
+        except BaseException as error:  # noqa: BLE001 (the worker's edge: a candidate may raise anything)
+            return {"raised": faults.describe(error, phase="import")}
+        self._entry = getattr(self._module, entry, None)
+        if not callable(self._entry):
+            text = f"the module defines no function {entry!r}"
+            return {"raised": {"phase": "import", "errors": [["MissingEntry", text]], "resource": None}}
+        return {"raised": None, "versions": standin.versions()}
+
+    # --- device and interpreter --------------------------------------------------------------------
+
+    def _call(self, request: Header, payload: memoryview) -> tuple[Header, list[bytes]]:
+        try:
+            arguments = self._arguments(request)
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            return {"no_memory": faults.describe(error)["errors"][0][1]}, []
+        calls: list[Header] = []
+        parts: list[bytes] = []
+        for index in request["calls"]:
+            result, data = self._one_call(arguments, request["sets"][index], payload, request["output_bytes"])
+            calls.append(result)
+            parts += data
+            if result["raised"] is not None:
+                break
+        unusable = bool(calls[-1].pop("sticky", False))
+        header = {"calls": calls, "tuned": _tuned(self._module), "unusable": unusable}
+        return header, parts
+
+    def _arguments(self, request: Header) -> list[Inputs | Any]:
+        device = "cpu" if self._on_cpu else "cuda"
+        return [
+            Inputs.allocate(spec, device) if spec["kind"] == "tensor" else _scalar(spec)
+            for spec in request["sets"][0]
+        ]
+
+    def _one_call(
+        self, arguments: list[Any], specs: list[Header], payload: memoryview, output_bytes: int
+    ) -> tuple[Header, list[bytes]]:
+        tensors = [argument for argument in arguments if isinstance(argument, Inputs)]
+        for argument, spec in zip(arguments, specs, strict=True):
+            if isinstance(argument, Inputs):
+                argument.fill(spec, payload)
+        before = [tensor.checksum() for tensor in tensors]
+        self._launches.count = 0
+        try:
+            returned = self._invoke(arguments)
+            self._synchronize()
+        except BaseException as error:  # noqa: BLE001 (the worker's edge)
+            return {"raised": faults.describe(error), "sticky": faults.is_sticky(error)}, []
+        outputs = list(returned) if type(returned) in (tuple, list) else [returned]
+        described = [describe(output) for output in outputs[:16]]
+        fits = sum(entry.get("bytes", 0) for entry in described) <= output_bytes
+        parts = [to_bytes(o) for o, entry in zip(outputs, described, strict=False) if fits and "bytes" in entry]
+        for output in described:
+            if self._on_cpu and "device" in output:
+                output["device"] = "cuda"
+        return {
+            "raised": None,
+            "outputs": described,
+            "sent": fits,
+            "launches": self._launches.count,
+            "inputs_changed": before != [tensor.checksum() for tensor in tensors],
+        }, parts
+
+    def _invoke(self, arguments: list[Any]) -> Any:
+        assert self._entry is not None
+        with standin.PoisonFresh(on_cpu=self._on_cpu):
+            return self._entry(*(a.view if isinstance(a, Inputs) else a for a in arguments))
+
+    def _synchronize(self) -> None:
+        if not self._on_cpu:
+            torch.cuda.synchronize()
+
+    # --- compile -----------------------------------------------------------------------------------
+
+    def _compile(self, request: Header, payload: memoryview) -> tuple[Header, list[bytes]]:
+        arguments = self._arguments(request)
+        for argument, spec in zip(arguments, request["sets"][0], strict=True):
+            if isinstance(argument, Inputs):
+                argument.fill(spec, payload)
+        new: list[Header] = []
+        parts: list[bytes] = []
+        results = [self._compile_for(sm, arguments, new, parts) for sm in request["architectures"]]
+        return {"architectures": results, "kernels": new}, parts
+
+    def _compile_for(self, sm: int, arguments: list[Any], new: list[Header], parts: list[bytes]) -> Header:
+        """Run the wrapper as if on ``sm``: what it launched, as indices of the kernels sent so far."""
+        self._standin.arch = ARCHITECTURES[sm]
+        self._standin.take_launches()
+        raised = None
+        try:
+            self._invoke(arguments)
+        except BaseException as error:  # noqa: BLE001 (the worker's edge)
+            raised = faults.describe(error)
+        kernels = [self._kernel(sm, launch, new, parts) for launch in self._standin.take_launches()]
+        return {"sm": sm, "raised": raised, "kernels": list(dict.fromkeys(kernels))}
+
+    def _kernel(self, sm: int, launch: standin.Launch, new: list[Header], parts: list[bytes]) -> int:
+        key = f"{sm}/{hashlib.sha256(launch.ptx).hexdigest()}"
+        if key not in self._sent:
+            self._sent[key] = len(self._sent)
+            parts.append(launch.ptx)
+            meta = launch.metadata
+            new.append(
+                {
+                    "sm": sm,
+                    "name": str(meta.name)[:200],
+                    "num_warps": meta.num_warps,
+                    "shared_bytes": meta.shared,
+                    "fp_fusion": bool(meta.enable_fp_fusion),
+                    "ptx_bytes": len(launch.ptx),
+                }
+            )
+        return self._sent[key]
+
+
+def _import(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("candidate", path.resolve())
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["candidate"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _scalar(spec: Header) -> int | float | bool | str | None:
+    value: int | float | bool | str | None = spec["value"]
+    return float.fromhex(str(value)) if spec["kind"] == "float" else value
+
+
+def _tuned(module: ModuleType | None) -> dict[str, str]:
+    """The configuration that each autotuned kernel chose."""
+    found = {}
+    for name, value in vars(module).items() if module else ():
+        if type(value) is Autotuner and getattr(value, "best_config", None) is not None:
+            found[name[:100]] = str(value.best_config)[:300]
+    return found
+
+
+class _LaunchCounter:
+    """How many kernels of its own a candidate launched; Triton's hooks tell, so it is a claim."""
+
+    def __init__(self, flavour: str) -> None:
+        self.count = 0
+        if flavour == "device":
+            triton.knobs.runtime.launch_enter_hook.add(self._seen)
+        elif flavour == "interpreter":
+            self._wrap_interpreter()
+
+    def _seen(self, *_: object) -> None:
+        self.count += 1
+
+    def _wrap_interpreter(self) -> None:
+        original = GridExecutor.__call__
+
+        def counted(executor: Any, *args: Any, **kwargs: Any) -> Any:
+            self.count += 1
+            return original(executor, *args, **kwargs)
+
+        GridExecutor.__call__ = counted

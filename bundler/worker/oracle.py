@@ -1,0 +1,105 @@
+"""Serve an experiment's harness: the inputs of a case and its reference, in a process of their own.
+
+The harness is its author's code and is confined like a candidate, but it never meets one: inputs and
+reference go to the judge, and only the inputs go on.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from bundler.worker import faults, wire
+from bundler.worker.make import Array, Make, Tensor, to_bits
+
+Header = dict[str, Any]
+
+
+def prepare(flavour: str) -> None:
+    """Nothing to do before a fork: NumPy is imported."""
+
+
+class Server:
+    """One experiment's harness."""
+
+    def __init__(self, flavour: str) -> None:
+        self._harness = types.ModuleType("harness")
+
+    def answer(self, message: wire.Message) -> tuple[Header, list[bytes]]:
+        request = message.header
+        try:
+            if request["op"] == "load":
+                exec(compile(bytes(message.payload), "harness.py", "exec"), self._harness.__dict__)  # noqa: S102
+                return {"raised": None}, []
+            return self._case(request)
+        except Exception as error:  # noqa: BLE001 (the worker's edge: a harness may raise anything)
+            return {"raised": faults.describe(error, phase="run")}, []
+
+    def _case(self, request: Header) -> tuple[Header, list[bytes]]:
+        """Inputs, and with ``reference`` the answers, of every set of a case."""
+        parts = _Parts()
+        sets: list[list[Header]] = []
+        references: list[list[Header]] = []
+        for which in range(request["sets"]):
+            make = Make(request["seed"], request["case"], which)
+            arguments = list(self._harness.inputs(dict(request["params"]), which, make))
+            sets.append([_argument(a, parts, request["stand_in"]) for a in arguments])
+            if request["reference"]:
+                answer = self._harness.reference(dict(request["params"]), which, arguments)
+                references.append([_answer(array, parts) for array in _as_tuple(answer)])
+        return {"raised": None, "sets": sets, "references": references}, parts.data
+
+
+class _Parts:
+    """The payload as it grows."""
+
+    def __init__(self) -> None:
+        self.data: list[bytes] = []
+        self._at = 0
+
+    def add(self, data: bytes) -> list[int]:
+        """Append ``data``; where it lies: offset and bytes."""
+        place = [self._at, len(data)]
+        self.data.append(data)
+        self._at += len(data)
+        return place
+
+
+def _argument(argument: Tensor | int | float | str | bool | None, parts: _Parts, stand_in: bool) -> Header:
+    if not isinstance(argument, Tensor):
+        if isinstance(argument, float):
+            return {"kind": "float", "value": float(argument).hex()}
+        return {"kind": "value", "value": argument}
+    spec: Header = {
+        "kind": "tensor",
+        "dtype": argument.dtype,
+        "shape": list(argument.shape),
+        "strides": list(argument.strides),
+        "offset": argument.offset,
+        "storage": argument.storage,
+        "gap": _bits(argument.gap, argument.dtype),
+    }
+    # To compile, a wrapper needs shapes and strides, and the values of index tensors at most.
+    if stand_in and argument.dtype.lstrip("b").startswith("float"):
+        return spec | {"gap": _bits(0, argument.dtype), "points": []}
+    if argument.values is None:
+        return spec | {"points": [[i, _bits(v, argument.dtype)] for i, v in (argument.points or {}).items()]}
+    return spec | {"data": parts.add(to_bits(argument.values, argument.dtype))}
+
+
+def _bits(value: float | int, dtype: str) -> str:
+    integral = not dtype.lstrip("b").startswith("float")
+    return to_bits(np.asarray([int(value) if integral and value == value else value]), dtype).hex()  # noqa: PLR0124
+
+
+def _as_tuple(answer: Array | tuple[Array, ...]) -> tuple[Array, ...]:
+    return answer if isinstance(answer, tuple) else (answer,)
+
+
+def _answer(array: Array, parts: _Parts) -> Header:
+    dense = np.asarray(array)
+    kind = "int64" if dense.dtype.kind in "iub" else "float64"
+    data = np.ascontiguousarray(dense, dtype=np.dtype(kind).newbyteorder("<")).tobytes()
+    return {"dtype": kind, "shape": list(dense.shape), "data": parts.add(data)}

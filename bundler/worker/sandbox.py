@@ -1,0 +1,263 @@
+"""What a process gives up before it loads code that nobody vouches for.
+
+Each step answers ``held`` or the reason why it does not hold on this kernel; the caller stores both.
+No privilege is needed, and none is left: no_new_privs, no capabilities, resource limits, Landlock
+(https://docs.kernel.org/userspace-api/landlock.html) and a seccomp filter
+(https://www.kernel.org/doc/html/latest/userspace-api/seccomp_filter.html).
+
+It does not hide CUDA's device files, and it is no virtual machine: a hole in the kernel or in
+NVIDIA's driver is outside of what it defends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import resource
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+PR_SET_DUMPABLE = 4
+PR_SET_NO_NEW_PRIVS = 38
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_PDEATHSIG = 1
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_CLEAR_ALL = 4
+
+HELD = "held"
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """What a worker is allowed."""
+
+    readable: tuple[str, ...]
+    """Folders and files that it may read and execute."""
+    writable: tuple[str, ...]
+    """Its scratch folder, and device files."""
+    file_bytes: int = 256 << 20
+    """The largest file that it may write."""
+    data_bytes: int | None = None
+    """Private writable memory; None where a CUDA context needs more address space than memory."""
+    processes: int = 128
+    """Processes and threads of this user beyond those that run already."""
+    cpu_seconds: int = 600
+
+
+def prctl(option: int, *args: int) -> None:
+    """Call prctl(2); raise OSError."""
+    padded = [ctypes.c_ulong(arg) for arg in (*args, 0, 0, 0, 0)[:4]]
+    if _libc.prctl(option, *padded) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def make_undumpable() -> str:
+    """Close this process's memory to ptrace and /proc/PID/mem of the same user."""
+    return _attempt(lambda: prctl(PR_SET_DUMPABLE, 0))
+
+
+def confine(limits: Confinement) -> dict[str, str]:
+    """Confine the calling process and all that it will start. There is no way back.
+
+    Returns a word for each step: ``held``, or why not.
+    """
+    steps: tuple[tuple[str, Callable[[], None]], ...] = (
+        ("resource-limits", lambda: _set_limits(limits)),
+        ("no-new-privs", lambda: prctl(PR_SET_NO_NEW_PRIVS, 1)),
+        ("no-capabilities", _drop_capabilities),
+        ("landlock", lambda: _landlock(limits.readable, limits.writable)),
+        ("seccomp", _seccomp),
+    )
+    return {name: _attempt(step) for name, step in steps}
+
+
+class NotHere(Exception):
+    """The kernel has no such thing."""
+
+
+def _attempt(step: Callable[[], None]) -> str:
+    try:
+        step()
+    except NotHere as reason:
+        return str(reason)
+    except OSError as error:
+        return f"refused: {error.strerror}"
+    return HELD
+
+
+# --- resource limits -------------------------------------------------------------------------------
+
+
+def _set_limits(limits: Confinement) -> None:
+    wanted = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: limits.file_bytes,
+        resource.RLIMIT_NOFILE: 512,
+        resource.RLIMIT_CPU: limits.cpu_seconds,
+        resource.RLIMIT_NPROC: _threads_of_user(os.getuid()) + limits.processes,
+    }
+    if limits.data_bytes is not None:
+        wanted[resource.RLIMIT_DATA] = limits.data_bytes
+    for name, most in wanted.items():
+        hard = resource.getrlimit(name)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(name, (most, most))
+
+
+def _threads_of_user(uid: int) -> int:
+    """RLIMIT_NPROC counts every thread of the user, so the limit is set above those that run now."""
+    total = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                if os.stat(f"/proc/{name}").st_uid == uid:
+                    total += len(os.listdir(f"/proc/{name}/task"))
+            except OSError:
+                continue
+    return total
+
+
+# --- capabilities ----------------------------------------------------------------------------------
+
+
+def _drop_capabilities() -> None:
+    """Empty the ambient, permitted and effective sets: root becomes an ordinary user with uid 0."""
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
+    header = struct.pack("<Ii", 0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
+    if _libc.capset(header, bytes(24)) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+# --- Landlock --------------------------------------------------------------------------------------
+
+_SYS_LANDLOCK_CREATE, _SYS_LANDLOCK_ADD, _SYS_LANDLOCK_RESTRICT = 444, 445, 446
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
+_FS_RIGHTS_BY_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
+_IOCTL_DEV = 1 << 15
+_NET_RIGHTS = 3  # bind and connect TCP, from ABI 4
+_SCOPES = 3  # abstract UNIX sockets and signals, from ABI 6
+_RULE_PATH_BENEATH = 1
+_OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | (1 << 14) | _IOCTL_DEV
+
+
+def landlock_abi() -> int:
+    """The kernel's Landlock version; 0 where it has none."""
+    return max(0, int(_libc.syscall(_SYS_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)))
+
+
+def _landlock(readable: Sequence[str], writable: Sequence[str]) -> None:
+    abi = landlock_abi()
+    if abi == 0:
+        raise NotHere("this kernel has no Landlock")
+    handled = _FS_RIGHTS_BY_ABI[min(abi, 5)]
+    rules = struct.pack(
+        "<QQQ", handled, _NET_RIGHTS if abi >= 4 else 0, _SCOPES if abi >= 6 else 0
+    )[: 8 if abi < 4 else 16 if abi < 6 else 24]
+    ruleset = _check(_libc.syscall(_SYS_LANDLOCK_CREATE, rules, ctypes.c_size_t(len(rules)), 0))
+    try:
+        for path in readable:
+            _allow(ruleset, path, (_EXECUTE | _READ_FILE | _READ_DIR) & handled)
+        for path in writable:
+            _allow(ruleset, path, handled)
+        _check(_libc.syscall(_SYS_LANDLOCK_RESTRICT, ruleset, 0))
+    finally:
+        os.close(ruleset)
+
+
+def _allow(ruleset: int, path: str, rights: int) -> None:
+    try:
+        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.EACCES):
+            return  # what cannot be reached needs no permission
+        raise
+    try:
+        if not os.path.isdir(f"/proc/self/fd/{fd}"):  # noqa: PTH112
+            rights &= _OF_A_FILE
+        rule = struct.pack("<Qi", rights, fd)
+        _check(_libc.syscall(_SYS_LANDLOCK_ADD, ruleset, _RULE_PATH_BENEATH, rule, 0))
+    finally:
+        os.close(fd)
+
+
+def _check(result: int) -> int:
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+# --- seccomp ---------------------------------------------------------------------------------------
+
+PR_SET_SECCOMP = 22
+_SECCOMP_MODE_FILTER = 2
+_ALLOW, _DENY, _KILL = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
+_AUDIT_ARCH_X86_64 = 0xC000003E
+_X32_BIT = 0x40000000
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+
+# x86-64 numbers, from the kernel's arch/x86/entry/syscalls/syscall_64.tbl.
+_DENIED = (
+    101,  # ptrace
+    310, 311,  # process_vm_readv, process_vm_writev
+    312,  # kcmp
+    424, 434, 438,  # pidfd_send_signal, pidfd_open, pidfd_getfd
+    200, 129, 297,  # tkill, rt_sigqueueinfo, rt_tgsigqueueinfo
+    109, 112,  # setpgid, setsid: a worker stays in the group that is killed
+    165, 166, 155, 428, 429, 430, 431, 432, 433, 442,  # mounts
+    272, 308, 161,  # unshare, setns, chroot
+    321, 298, 323, 425, 426, 427,  # bpf, perf_event_open, userfaultfd, io_uring
+    248, 249, 250,  # keyrings
+    304,  # open_by_handle_at
+    175, 176, 313, 246, 320, 169, 167, 168,  # modules, kexec, reboot, swap
+    302,  # prlimit64 is decided below
+)  # fmt: skip
+_SYS_SOCKET, _SYS_KILL, _SYS_TGKILL, _SYS_PRLIMIT = 41, 62, 234, 302
+_AF_UNIX = 1
+
+
+def _seccomp() -> None:
+    if platform.machine() != "x86_64":
+        raise NotHere(f"no system call table for {platform.machine()}")
+    program = _program(os.getpid())
+    code = b"".join(struct.pack("<HBBI", *step) for step in program)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    fprog = struct.pack("<HxxxxxxQ", len(program), ctypes.addressof(buffer))
+    prctl(PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(ctypes.create_string_buffer(fprog, 16)))
+
+
+def _program(pid: int) -> list[tuple[int, int, int, int]]:
+    """The filter: deny ``_DENIED``, sockets other than UNIX ones, and signals to other processes.
+
+    A grandchild (ptxas, gcc) cannot signal itself by number; glibc's ``abort`` ends it all the same,
+    by an invalid instruction.
+    """
+    steps = [
+        (_LOAD, 0, 0, 4),  # seccomp_data.arch
+        (_EQUAL, 1, 0, _AUDIT_ARCH_X86_64),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, 0),  # seccomp_data.nr
+        (_AT_LEAST, 0, 1, _X32_BIT),
+        (_RETURN, 0, 0, _KILL),
+    ]
+    for number in _DENIED:
+        steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _DENY)]
+    steps += _only_argument(_SYS_SOCKET, (_AF_UNIX,))
+    steps += _only_argument(_SYS_KILL, (0, pid))
+    steps += _only_argument(_SYS_TGKILL, (pid,))
+    steps += _only_argument(_SYS_PRLIMIT, (0, pid))
+    return [*steps, (_RETURN, 0, 0, _ALLOW)]
+
+
+def _only_argument(number: int, allowed: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
+    """Allow system call ``number`` when the low half of its first argument is one of ``allowed``."""
+    body = [(_LOAD, 0, 0, 16)]
+    for index, value in enumerate(allowed):
+        body.append((_EQUAL, len(allowed) - index, 0, value))
+    body += [(_RETURN, 0, 0, _DENY), (_RETURN, 0, 0, _ALLOW)]
+    return [(_EQUAL, 0, len(body), number), *body]
