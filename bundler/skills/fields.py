@@ -14,6 +14,8 @@ from bundler.skills.types import PATTERNS
 
 Model = TypeVar("Model", bound=BaseModel)
 
+_PHRASES = {"missing": "is missing", "extra_forbidden": "no such field", "too_short": "is empty"}
+
 
 def build(
     model: type[Model],
@@ -59,21 +61,17 @@ def _without_echoes(details: list[ErrorDetails]) -> list[ErrorDetails]:
 
 
 def _explained(detail: ErrorDetails) -> str:
-    context = detail.get("ctx", {})
+    context, given = detail.get("ctx", {}), _short(detail["input"])
     match detail["type"]:
-        case "missing":
-            return "is missing"
-        case "extra_forbidden":
-            return "no such field"
-        case "too_short":
-            return "is empty"
+        case "missing" | "extra_forbidden" | "too_short" as kind:
+            return _PHRASES[kind]
         case "tuple_type":
-            return f"{_short(detail['input'])} is not a list"
+            return f"{given} is not a list"
         case "value_error":
             return str(context["error"])
         case "string_pattern_mismatch":
-            return f"{_short(detail['input'])} is not {PATTERNS[context['pattern']]}"
-    return f"{detail['msg'][0].lower()}{detail['msg'][1:]}, not {_short(detail['input'])}"
+            return f"{given} is not {PATTERNS[context['pattern']]}"
+    return f"{detail['msg'][0].lower()}{detail['msg'][1:]}, not {given}"
 
 
 def _short(value: object) -> str:
