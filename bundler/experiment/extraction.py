@@ -1,0 +1,116 @@
+"""From an output to its candidate: a stated rule, applied to bytes, never edited.
+
+An output is Markdown. A rule names one fenced code block in it, by CommonMark's definition of one
+(https://spec.commonmark.org/0.31.2/#fenced-code-blocks), and the candidate is the bytes between its
+two fences, as they stand in the output. An output that the rule does not fit has no candidate: which
+of two blocks a model meant is not ours to guess.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from bundler.errors import BadExperiment
+
+_MOST_SHOWN = 10
+"""Blocks that an error lists; an output can have thousands."""
+
+
+class ExtractionRule(enum.StrEnum):
+    """How the candidate is found in an output. Stated in the experiment, stored with it."""
+
+    ONLY_BLOCK_PYTHON = "only-block:python"
+    """The output has one fenced code block, and its info string begins with the word python."""
+    ONLY_BLOCK_CUDA = "only-block:cuda"
+    """The same for cuda."""
+
+    @property
+    def language(self) -> str:
+        """The first word of the block's info string, exactly as it must be written."""
+        return self.value.partition(":")[2]
+
+
+@dataclass(frozen=True)
+class _Block:
+    info: str
+    first: int
+    """The line of the opening fence, counted from 0."""
+    end: int
+    """The line after the last one of the block, counted from 0."""
+    marker: str
+    top_level: bool
+
+    def __str__(self) -> str:
+        return f"{self.info[:40]!r} in lines {self.first + 1} to {self.end}"
+
+
+def extract(output: bytes, rule: ExtractionRule) -> bytes:
+    """The candidate's source in ``output``: the very bytes of the block that ``rule`` names.
+
+    Line endings and indentation stay as they are. Raises BadExperiment, with the blocks that were
+    found, when the output is not UTF-8, when it does not have exactly one block, or when the block is
+    of another language, empty, indented, within a list or quotation, or never closed.
+    """
+    text = _decode(output)
+    block = _only_block(text, rule)
+    # Lines as CommonMark ends them; str.splitlines would also split at form feeds and U+2028.
+    lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text)
+    _check_block(block, lines, rule)
+    source = "".join(lines[block.first + 1 : block.end - 1]).encode()
+    if not source.strip():
+        raise _refused(rule, f"the block is empty: {block}")
+    return source
+
+
+def _decode(output: bytes) -> str:
+    try:
+        return output.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = output.count(b"\n", 0, error.start) + 1
+        raise BadExperiment(
+            f"the output is not UTF-8: byte 0x{output[error.start]:02x} in line {line}",
+            hint="store the model's answer as it came, in UTF-8",
+        ) from None
+
+
+def _only_block(text: str, rule: ExtractionRule) -> _Block:
+    blocks = [_block(token) for token in _parser().parse(text) if token.type == "fence"]
+    if len(blocks) != 1:
+        found = "; ".join(map(str, blocks[:_MOST_SHOWN])) or "none"
+        found += "; ..." if len(blocks) > _MOST_SHOWN else ""
+        raise _refused(rule, f"the output has {len(blocks)} fenced code blocks, not 1: {found}")
+    return blocks[0]
+
+
+def _parser() -> MarkdownIt:
+    """Blocks only: what stands within a paragraph cannot begin one."""
+    return MarkdownIt("commonmark").disable("inline")
+
+
+def _block(token: Token) -> _Block:
+    assert token.map is not None  # block tokens have one
+    first, end = token.map
+    return _Block(token.info.strip(), first, end, token.markup, top_level=token.level == 0)
+
+
+def _check_block(block: _Block, lines: list[str], rule: ExtractionRule) -> None:
+    if block.info.split()[:1] != [rule.language]:
+        raise _refused(rule, f"the block's info string does not begin with {rule.language!r}: {block}")
+    if not block.top_level or not lines[block.first].startswith(block.marker):
+        # CommonMark takes a fence's indentation off each line: the source would not be the output's bytes.
+        raise _refused(rule, f"the block is indented, or within a list or quotation: {block}")
+    closing = rf" {{0,3}}{re.escape(block.marker)}{re.escape(block.marker[0])}*[ \t]*[\r\n]*"
+    if block.end - 1 == block.first or not re.fullmatch(closing, lines[block.end - 1]):
+        raise _refused(rule, f"the block is never closed, so the answer may have been cut off: {block}")
+
+
+def _refused(rule: ExtractionRule, problem: str) -> BadExperiment:
+    return BadExperiment(
+        f"{rule.value!r} does not fit: {problem}",
+        hint="leave the output as it is; state another extraction rule, or record it without a candidate",
+    )
