@@ -1,0 +1,1 @@
+"""What decides: comparison, outcome, controls, verdict. Values in, values out; no processes, no files."""

@@ -1,0 +1,92 @@
+"""One output against its float64 reference, by the experiment's stated rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bundler.model.experiment import Comparison, NanRule, ZeroRule
+
+Array = npt.NDArray[Any]
+
+INTEGRAL = frozenset({"int64", "int32", "int16", "int8", "uint8", "bool"})
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far an output is right."""
+
+    elements: int
+    wrong: int
+    nan: int
+    """Elements that are NaN where the reference is not."""
+    error: float | None
+    """The largest finite error in units of the tolerance; None where there was nothing to measure."""
+    worst: str
+    """The first wrong element in words; empty when none is."""
+
+
+def decode(data: bytes | memoryview, dtype: str, shape: tuple[int, ...]) -> Array:
+    """Little-endian bytes as float64, or int64 for integral dtypes."""
+    if dtype == "bfloat16":
+        bits = np.frombuffer(data, dtype="<u2").astype(np.uint32) << 16
+        return bits.view(np.float32).astype(np.float64).reshape(shape)
+    raw = np.frombuffer(data, dtype=np.dtype(dtype).newbyteorder("<")).reshape(shape)
+    return raw.astype(np.int64 if dtype in INTEGRAL else np.float64)
+
+
+def round_to(reference: Array, dtype: str) -> Array:
+    """The reference as ``dtype`` would store it, again as float64; beyond its range it is infinite."""
+    if dtype in INTEGRAL or dtype == "float64":
+        return reference
+    with np.errstate(over="ignore", invalid="ignore"):
+        if dtype == "bfloat16":
+            return _round_to_bfloat16(reference)
+        return reference.astype(np.dtype(dtype)).astype(np.float64)
+
+
+def _round_to_bfloat16(reference: Array) -> Array:
+    bits = reference.astype(np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
+    return np.where(np.isnan(reference), np.nan, rounded.view(np.float32).astype(np.float64))
+
+
+def compare(output: Array, reference: Array, dtype: str, rule: Comparison) -> Agreement:
+    """Hold ``output`` (decoded) against ``reference``; both have one shape."""
+    if dtype in INTEGRAL:
+        right = output == reference
+        return _agreement(output, reference, right, None, 0)
+    stored = round_to(reference, dtype)
+    right, error = _right(output, reference, stored, rule)
+    nan = int(np.count_nonzero(np.isnan(output) & ~np.isnan(reference)))
+    return _agreement(output, stored, right, error, nan)
+
+
+def _right(output: Array, reference: Array, stored: Array, rule: Comparison) -> tuple[Array, float | None]:
+    """Which elements are right, and the largest error in units of the tolerance."""
+    tolerance = rule.atol + rule.rtol * np.abs(reference)
+    finite = np.isfinite(stored) & np.isfinite(output)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        distance = np.abs(output - reference)
+        within = (output == stored) | (finite & (distance <= tolerance))
+        scaled = distance[finite] / tolerance[finite] if rule.atol or rule.rtol else np.empty(0)
+    is_nan = np.isnan(reference)
+    right = np.where(is_nan, np.isnan(output) & (rule.nan is NanRule.EQUAL), within)
+    if rule.zero is ZeroRule.SIGNED:
+        zero = (stored == 0) & (output == 0)
+        right &= ~zero | (np.signbit(stored) == np.signbit(output))
+    measured = scaled[np.isfinite(scaled)]
+    return right, float(measured.max()) if measured.size else None
+
+
+def _agreement(output: Array, expected: Array, right: Array, error: float | None, nan: int) -> Agreement:
+    wrong = int(right.size - np.count_nonzero(right))
+    worst = ""
+    if wrong:
+        first = np.unravel_index(int(np.argmin(right.reshape(-1))), right.shape)
+        at = ", ".join(str(int(index)) for index in first)
+        worst = f"[{at}] is {output[first]!s}, not {expected[first]!s}"
+    return Agreement(int(right.size), wrong, nan, error, worst)

@@ -1,0 +1,36 @@
+"""Whether a ground can tell right from wrong: the controls must do what they were written to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bundler.model.experiment import Candidate, Expect, Experiment, Ground, Origin
+from bundler.model.outcome import Outcome, Passed, ran
+
+Cells = Mapping[str, Mapping[str, Outcome]]
+
+
+def misbehaviour(experiment: Experiment, ground: Ground, cells: Cells) -> str:
+    """Why the ground is invalid; empty when every control that is declared for it behaved.
+
+    A control that could not be judged at all makes the ground invalid as well: nothing then shows that
+    the harness can tell.
+    """
+    for candidate in experiment.candidates():
+        if candidate.arm.origin is Origin.CONTROL and ground in candidate.arm.on:
+            problem = _problem(candidate, cells.get(candidate.id, {}))
+            if problem:
+                return problem
+    return ""
+
+
+def _problem(candidate: Candidate, cells: Mapping[str, Outcome]) -> str:
+    judged = {case: outcome for case, outcome in cells.items() if ran(outcome)}
+    if not judged:
+        return f"control {candidate.id} was not run, so nothing shows that this ground can tell"
+    failing = [case for case, outcome in judged.items() if not isinstance(outcome, Passed)]
+    if candidate.arm.expect is Expect.PASS and failing:
+        return f"control {candidate.id} must pass and did not on {failing[0]}"
+    if candidate.arm.expect is Expect.FAIL and not failing:
+        return f"control {candidate.id} must fail and passed all {len(judged)} cases"
+    return ""

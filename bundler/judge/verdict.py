@@ -1,0 +1,79 @@
+"""Replayed evidence held against the recorded: pure, cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bundler.model.evidence import Evidence, GroundReport
+from bundler.model.outcome import NotRun, Outcome, Passed, kind
+from bundler.model.verdict import CellVerdict, GroundVerdict, Judgement, Verdict
+
+
+def hold(replayed: Evidence, recorded: Sequence[tuple[str, Evidence]]) -> Verdict:
+    """``recorded``: file name and evidence; for each ground the first that judged it is what counts."""
+    return Verdict(
+        grounds=tuple(_ground(name, report, replayed, recorded) for name, report in replayed.grounds.items()),
+        complete=replayed.complete,
+    )
+
+
+def _ground(
+    name: str, report: GroundReport, replayed: Evidence, recorded: Sequence[tuple[str, Evidence]]
+) -> GroundVerdict:
+    source, old_evidence, old = next(
+        (
+            (file, evidence, evidence.grounds[name])
+            for file, evidence in recorded
+            if name in evidence.grounds and evidence.grounds[name].status == "judged"
+        ),
+        ("", None, None),
+    )
+    reason = _reason(report, old)
+    cells = []
+    same = other = 0
+    for candidate, cases in report.cells.items():
+        for case, outcome in cases.items():
+            before = old.cells.get(candidate, {}).get(case) if old else None
+            cells.append(_cell(candidate, case, before, outcome, reason))
+            if not reason and old_evidence and isinstance(before, Passed) and isinstance(outcome, Passed):
+                equal = _ptx(old_evidence, before) == _ptx(replayed, outcome)
+                if before.kernels or outcome.kernels:
+                    same, other = same + equal, other + (not equal)
+    return GroundVerdict(
+        ground=name, source=source, cells=tuple(cells), ptx_same=same, ptx_other=other, reason=reason
+    )
+
+
+def _reason(report: GroundReport, old: GroundReport | None) -> str:
+    if report.status != "judged":
+        return report.reason
+    return "" if old else "no recorded evidence for this ground"
+
+
+def _cell(candidate: str, case: str, before: Outcome | None, now: Outcome, reason: str) -> CellVerdict:
+    was, is_now = kind(before) if before else "not recorded", kind(now)
+
+    def verdict(judgement: Judgement, why: str = "") -> CellVerdict:
+        return CellVerdict(
+            candidate=candidate, case=case, judgement=judgement, recorded=was, replayed=is_now, why=why
+        )
+
+    if reason:
+        return verdict(Judgement.NOT_JUDGED, reason)
+    if isinstance(now, NotRun):
+        return verdict(Judgement.NOT_JUDGED, f"not run here: {now.detail or now.why}")
+    if before is None:
+        return verdict(Judgement.NOT_JUDGED, "no recorded outcome")
+    if isinstance(before, NotRun):
+        return verdict(Judgement.NOT_JUDGED, f"not run when recorded: {before.detail or before.why}")
+    if was != is_now:
+        return verdict(Judgement.DIFFERS, _difference(now))
+    return verdict(Judgement.REPRODUCED)
+
+
+def _difference(now: Outcome) -> str:
+    return str(getattr(now, "detail", "") or getattr(now, "error", "") or "")[:300]
+
+
+def _ptx(evidence: Evidence, outcome: Passed) -> list[str]:
+    return [evidence.kernels[index].ptx for index in outcome.kernels]

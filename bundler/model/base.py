@@ -1,0 +1,41 @@
+"""What every type of the model shares."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+
+class Frozen(BaseModel):
+    """Immutable, and strict about what it is built from: no unknown field, no NaN."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        ser_json_inf_nan="null",
+    )
+
+
+def _inside(path: str) -> str:
+    parts = path.split("/")
+    if path.startswith("/") or "\\" in path or any(part in ("", ".", "..") for part in parts):
+        raise ValueError(f"{path!r} is no relative path of plain names")
+    return path
+
+
+RelativePath = Annotated[str, StringConstraints(min_length=1, max_length=400), AfterValidator(_inside)]
+"""A POSIX path below the folder that it is relative to."""
+
+NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
+Name = Annotated[str, StringConstraints(pattern=rf"^{NAME.pattern}$", max_length=100)]
+"""A folder's or an arm's name: lowercase letters, digits, dots and hyphens."""
+
+Id = Annotated[str, StringConstraints(pattern=rf"^{NAME.pattern}/{NAME.pattern}$", max_length=200)]
+"""Two names and a slash: an experiment, a skill, a candidate (arm and number)."""
+
+Text = Annotated[str, Field(max_length=20_000)]
+"""Prose of an author. Shown escaped."""

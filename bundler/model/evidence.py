@@ -1,0 +1,95 @@
+"""``evidence.json``: the record of one replay."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from bundler.digest import Digest
+from bundler.model.base import Frozen, Id
+from bundler.model.host import Host
+from bundler.model.outcome import Outcome, Shown
+
+SCHEMA = "bundler/evidence/1"
+
+GroundName = Annotated[str, StringConstraints(pattern=r"^(device|interpreter|compile:sm_[0-9]{2,3})$")]
+
+
+class Subject(Frozen):
+    """What was replayed, so that evidence is never held against something else."""
+
+    experiment: Id
+    harness: Digest
+    cases: Digest
+    """Of the expanded cases, the returned tensors and their comparison rules."""
+    candidates: dict[Id, Digest]
+    """Each candidate's source."""
+    bundle: Digest | None = None
+    """The bundle's manifest digest, where the replay was told it."""
+    replayer: str
+    """Version of bundler."""
+
+
+class Kernel(Frozen):
+    """One kernel that a compile ground made."""
+
+    name: Shown
+    ptx: Digest
+    """Of the PTX text, line information off."""
+    num_warps: int
+    shared_bytes: int
+    registers: int
+    """Of one thread, from ptxas."""
+    spill_bytes: int
+    """Spill stores of one thread, from ptxas."""
+
+
+class GroundReport(Frozen):
+    """One ground: its cells, or why it was not judged."""
+
+    status: Literal["judged", "invalid", "not-available"]
+    """invalid: a control misbehaved, so nothing on this ground can be trusted."""
+    reason: Shown = ""
+    cells: dict[Id, dict[str, Outcome]] = {}
+    """Candidate, then case."""
+    tuned: dict[Id, dict[str, Shown]] = {}
+    """The configuration that each autotuned kernel chose last."""
+    printed: dict[Id, Shown] = {}
+    """The start of what a candidate printed."""
+    seconds: float = 0
+    isolation: dict[str, str] = {}
+    """What confined the workers: ``held``, or why not."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.status == "judged") == bool(self.reason):
+            raise ValueError("a ground that was not judged has a reason, and only such a one")
+        return self
+
+
+class Settings(Frozen):
+    """What the replay was asked for."""
+
+    seed: int
+    grounds: tuple[GroundName, ...]
+    candidates: tuple[Id, ...] | None = None
+    """None: all."""
+    cases: tuple[str, ...] | None = None
+
+
+class Evidence(Frozen):
+    """The record of one replay."""
+
+    schema_: Literal["bundler/evidence/1"] = Field(alias="schema")
+    subject: Subject
+    started: str
+    """ISO 8601, UTC."""
+    seconds: float
+    complete: bool
+    """False when the replay was cut short: its cells are what it had."""
+    host: Host
+    settings: Settings
+    judge_isolation: dict[str, str] = {}
+    grounds: dict[GroundName, GroundReport]
+    kernels: tuple[Kernel, ...] = ()

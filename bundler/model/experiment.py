@@ -1,0 +1,311 @@
+"""``experiment.yaml``: everything that an experiment declares."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from bundler.digest import Digest
+from bundler.model.base import Frozen, Id, Name, RelativePath, Text
+
+SCHEMA = "bundler/experiment/1"
+UNKNOWN = "unknown"
+
+Parameter = bool | int | float | str
+MAX_CASES = 10_000
+MAX_CANDIDATES = 1_000
+
+
+class Ground(enum.StrEnum):
+    """A kind of ground; ``compile`` is judged for each architecture apart."""
+
+    DEVICE = "device"
+    INTERPRETER = "interpreter"
+    COMPILE = "compile"
+
+
+class Origin(enum.StrEnum):
+    """Where an arm's candidates come from."""
+
+    GENERATED = "generated"
+    """A model wrote them; the outputs are unedited."""
+    RECONSTRUCTED = "reconstructed"
+    """Written afterwards from a published description. Never evidence for or against a skill."""
+    CONTROL = "control"
+    """Written by the author of the harness to be right or wrong on purpose."""
+
+
+class Extraction(enum.StrEnum):
+    """How a candidate's source is derived from an output."""
+
+    ONLY_PYTHON_BLOCK = "only-python-block"
+    """The content of the one fenced block whose info string is python."""
+    ONLY_CUDA_BLOCK = "only-cuda-block"
+    WHOLE_FILE = "whole-file"
+    """The file is the source: controls and reconstructions."""
+
+
+class Output(Frozen):
+    """One answer of a model, or one kernel of the author's, as a file."""
+
+    path: RelativePath
+    """Relative to the experiment's folder."""
+    sha256: Digest
+    """Of the file's bytes: an output is never edited."""
+
+
+class SkillState(Frozen):
+    """The version of the skill that an arm's model was given."""
+
+    path: RelativePath
+    """Relative to the repository's root."""
+    version: str
+    sha256: Digest
+
+
+class Expect(enum.StrEnum):
+    """What a control must do on the grounds that it is declared for."""
+
+    PASS = "pass"  # noqa: S105 (no password)
+    """Every judged cell passes."""
+    FAIL = "fail"
+    """At least one judged cell does not pass."""
+
+
+class Arm(Frozen):
+    """One model with one state of the skill, or the author's own kernels."""
+
+    name: Name
+    origin: Origin
+    summary: Text = ""
+    """For a reconstruction: what it follows, and where that was published. For a control: how it is right
+    or wrong."""
+    skill: SkillState | None = None
+    prompt_sha256: Digest | None = None
+    """Of the bytes that the model was given: the base task, or the skill, one LF and the base task."""
+    outputs: tuple[Output, ...] = Field(min_length=1, max_length=100)
+    expect: Expect | None = None
+    """Controls only."""
+    on: tuple[Ground, ...] = tuple(Ground)
+    """The grounds on which ``expect`` is held against a control."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.origin is Origin.CONTROL) != (self.expect is not None):
+            raise ValueError(f"arm {self.name!r}: expect belongs to controls, and every control has one")
+        if (self.origin is Origin.GENERATED) != (self.prompt_sha256 is not None):
+            raise ValueError(f"arm {self.name!r}: prompt_sha256 belongs to generated arms, and each has one")
+        return self
+
+
+class ModelFacts(Frozen):
+    """What is known of the model and how it was asked; what is not known is said to be unknown."""
+
+    name: str
+    version: str
+    sampling: str
+    system_prompt: str
+    date: str
+    """ISO 8601, the day on which the outputs were made."""
+    procedure: Text
+
+
+class Needs(Frozen):
+    """What a host must have for a case to be run; without it the cell is ``not-run``."""
+
+    device_memory_gib: float = Field(0, ge=0)
+    """Free memory of the device before the case, in GiB."""
+    min_sm: int = 0
+    """Compute capability times ten."""
+
+
+class CaseGroup(Frozen):
+    """Cases that differ along axes: every combination of one entry of each axis is a case."""
+
+    id: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    """A pattern: ``{name}`` stands for a parameter."""
+    axes: tuple[tuple[dict[str, Parameter], ...], ...] = ()
+    params: dict[str, Parameter] = {}
+    """Parameters that all of the group's cases share."""
+    needs: Needs = Needs()
+    grounds: tuple[Ground, ...] = tuple(Ground)
+    """Where the case is judged; elsewhere its cells are ``not-run``."""
+
+
+class Case(Frozen):
+    """One set of inputs, by its parameters."""
+
+    id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._+=x/-]+$", max_length=200)]
+    params: dict[str, Parameter]
+    needs: Needs
+    grounds: tuple[Ground, ...]
+
+
+class NanRule(enum.StrEnum):
+    EQUAL = "equal"
+    """NaN is right exactly where the reference is NaN."""
+    FORBIDDEN = "forbidden"
+    """NaN is never right."""
+
+
+class ZeroRule(enum.StrEnum):
+    EQUAL = "equal"
+    """+0 and -0 are the same answer."""
+    SIGNED = "signed"
+    """The sign of a zero has to agree."""
+
+
+class Comparison(Frozen):
+    """When an output's element is right: ``|out - reference| <= atol + rtol * |reference|``.
+
+    Infinities are right exactly where the reference, rounded to the output's dtype, is the same
+    infinity. With both tolerances 0 the output has to equal the reference rounded to its dtype.
+    """
+
+    atol: float = Field(0, ge=0)
+    rtol: float = Field(0, ge=0)
+    nan: NanRule
+    zero: ZeroRule = ZeroRule.EQUAL
+    reason: Text
+    """Why these tolerances."""
+
+
+class Returned(Frozen):
+    """One tensor that the candidate returns; its shape is the reference's."""
+
+    name: Name
+    dtype: Literal[
+        "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"
+    ]
+    contiguous: bool = True
+    """Whether a result that is not contiguous is wrong."""
+    compare: Comparison
+
+
+class Limits(Frozen):
+    """What one worker may use."""
+
+    cell_seconds: float = Field(120, gt=0, le=3600)
+    """Wall clock for one cell, compilation included."""
+    host_memory_gib: float = Field(8, gt=0)
+
+
+class Harness(Frozen):
+    """The trusted part: where the inputs and the reference are computed."""
+
+    path: RelativePath
+    sets: int = Field(3, ge=1, le=8)
+    """How many sets of values each case has: the same shapes and strides, other values."""
+
+
+class Experiment(Frozen):
+    """One before/after comparison of a skill on a task."""
+
+    schema_: Literal["bundler/experiment/1"] = Field(alias="schema")
+    id: Id
+    """Category and kernel: the folder below ``proof/``."""
+    title: str = Field(max_length=200)
+    skill: Id
+    """The skill's folder below ``skills/``."""
+    language: Literal["triton"]
+    entry: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+    """The function that a candidate must define."""
+    base_task: Output
+    extraction: Extraction
+    """The rule for generated outputs; the other arms' files are sources as they are."""
+    model: ModelFacts
+    arms: tuple[Arm, ...] = Field(min_length=1, max_length=100)
+    harness: Harness
+    returns: tuple[Returned, ...] = Field(min_length=1, max_length=16)
+    own_kernel: Literal["required", "reported"] = "required"
+    """Whether an answer that launched no kernel of its own is wrong, or only marked."""
+    cases: tuple[CaseGroup, ...] = Field(min_length=1)
+    architectures: tuple[int, ...] = (75, 80, 86, 89, 90, 100, 120)
+    """For the compile grounds: compute capabilities times ten."""
+    limits: Limits = Limits()
+    runtime: Name = "cuda13"
+    """A runtime of ``images/``."""
+    evidence: tuple[RelativePath, ...] = ()
+    """The recorded evidence, relative to the experiment's folder."""
+    notes: Text = ""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        _unique("arm", [arm.name for arm in self.arms])
+        _unique("candidate", [candidate.id for candidate in self.candidates()])
+        _unique("case", [case.id for case in self.expand()])
+        if len(self.candidates()) > MAX_CANDIDATES:
+            raise ValueError(f"{len(self.candidates())} candidates are over the limit of {MAX_CANDIDATES}")
+        return self
+
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Every candidate, in the order of the arms and of their outputs."""
+        return tuple(
+            Candidate(id=f"{arm.name}/{_stem(output.path)}", arm=arm, output=output)
+            for arm in self.arms
+            for output in arm.outputs
+        )
+
+    def expand(self) -> tuple[Case, ...]:
+        """Every case, in the order of the groups, the last axis fastest."""
+        cases: list[Case] = []
+        for group in self.cases:
+            for entries in itertools.product(*group.axes):
+                params = _merge(group.params, entries)
+                cases.append(
+                    Case(id=_fill(group.id, params), params=params, needs=group.needs, grounds=group.grounds)
+                )
+                if len(cases) > MAX_CASES:
+                    raise ValueError(f"over {MAX_CASES} cases")
+        return tuple(cases)
+
+
+class Candidate(Frozen):
+    """The kernel that one output holds."""
+
+    id: Id
+    arm: Arm
+    output: Output
+
+
+def _stem(path: str) -> str:
+    return path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+
+
+def _unique(what: str, names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{what} {name!r} is there twice")
+        seen.add(name)
+
+
+def _merge(
+    shared: Mapping[str, Parameter], entries: tuple[dict[str, Parameter], ...]
+) -> dict[str, Parameter]:
+    merged = dict(shared)
+    for entry in entries:
+        if again := merged.keys() & entry.keys():
+            raise ValueError(f"parameter {min(again)!r} is set by two axes")
+        merged |= entry
+    return merged
+
+
+def _fill(pattern: str, params: Mapping[str, Parameter]) -> str:
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in params:
+            raise ValueError(f"the case id {pattern!r} names {match[1]!r}, which is no parameter of it")
+        return str(params[match[1]])
+
+    return re.sub(r"\{([a-z_]+)\}", value, pattern)
+
+
+def by_arm(experiment: Experiment) -> Iterator[tuple[Arm, tuple[Candidate, ...]]]:
+    """The arms with their candidates."""
+    for arm in experiment.arms:
+        yield arm, tuple(c for c in experiment.candidates() if c.arm.name == arm.name)
