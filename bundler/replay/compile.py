@@ -1,0 +1,177 @@
+"""The compile grounds: what a candidate's wrapper launches is compiled for an architecture, and not run.
+
+Triton runs in the candidate's process as far as PTX; what becomes of the PTX is decided by ptxas in a
+process that never held the candidate.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from bundler.digest import Digest
+from bundler.judge.cell import Raised
+from bundler.model.base import Frozen
+from bundler.model.evidence import Kernel
+from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown, Why
+from bundler.replay.oracle import Oracle
+from bundler.replay.process import Allowance, Worker, Zygote
+from bundler.replay.runner import HEADER_BYTES, Ask, Job, Unit, lost_when
+from bundler.worker import wire
+
+_PTX_BYTES = 256 << 20
+_ASSEMBLE_S = 130
+
+
+class KernelClaim(Frozen):
+    """One kernel that a worker compiled, as far as PTX."""
+
+    sm: int
+    name: Shown
+    num_warps: int
+    shared_bytes: int
+    fp_fusion: bool
+    ptx_bytes: int = Field(ge=0)
+
+
+class _ArchitectureClaim(Frozen):
+    sm: int
+    raised: Raised | None
+    kernels: tuple[int, ...]
+
+
+class _CompileClaim(Frozen):
+    architectures: tuple[_ArchitectureClaim, ...]
+    kernels: tuple[KernelClaim, ...]
+
+
+class KernelTable:
+    """The kernels of a replay, each once, in a stated order. Safe for several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kernels: list[Kernel] = []
+        self._index: dict[Kernel, int] = {}
+
+    def add(self, kernel: Kernel) -> int:
+        """The index of ``kernel``."""
+        with self._lock:
+            if kernel not in self._index:
+                self._index[kernel] = len(self._kernels)
+                self._kernels.append(kernel)
+            return self._index[kernel]
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """All of them, by index."""
+        return tuple(self._kernels)
+
+
+class Assembler:
+    """ptxas in a confined process of its own; what was assembled once is remembered. Thread-safe."""
+
+    def __init__(self, zygote: Zygote) -> None:
+        self._zygote = zygote
+        self._known: dict[tuple[Digest, int, bool], tuple[str, int, int]] = {}
+        self._idle: list[Worker] = []
+        self._lock = threading.Lock()
+
+    def assemble(self, ptx: bytes, claim: KernelClaim) -> tuple[str, int, int]:
+        """What is wrong (empty when nothing is), registers of a thread, spilled bytes of a thread."""
+        key = (Digest.of(ptx), claim.sm, claim.fp_fusion)
+        if key not in self._known:
+            self._known[key] = self._run(ptx, claim)
+        return self._known[key]
+
+    def _run(self, ptx: bytes, claim: KernelClaim) -> tuple[str, int, int]:
+        with self._lock:
+            worker = self._idle.pop() if self._idle else None
+        try:
+            if worker is None:
+                worker = self._zygote.spawn(Allowance(memory_bytes=8 << 30))
+                worker.hello(_ASSEMBLE_S)
+            header = {"op": "assemble", "sm": claim.sm, "fp_fusion": claim.fp_fusion}
+            message = worker.ask(header, [ptx], seconds=_ASSEMBLE_S, limits=wire.Limits())
+        except wire.WireError as error:
+            if worker is not None:
+                worker.close()
+            return f"ptxas gave no answer: {error}", 0, 0
+        with self._lock:
+            self._idle.append(worker)
+        answer = message.header
+        if answer["error"] is not None:
+            return str(answer["error"]), 0, 0
+        return "", int(answer["registers"]), int(answer["spill_bytes"])
+
+    def close(self) -> None:
+        """End its processes."""
+        for worker in self._idle:
+            worker.close()
+
+
+def compiler(job: Job, oracle: Oracle, assembler: Assembler, table: KernelTable) -> Ask:
+    """Ask for one case on several architectures. The returned function belongs to one candidate."""
+    known: dict[Worker, list[tuple[KernelClaim, bytes]]] = {}
+
+    def ask(worker: Worker, unit: Unit) -> Mapping[str, Outcome]:
+        data = oracle.case(unit.case, stand_in=True)
+        architectures = [int(ground.removeprefix("compile:sm_")) for ground in unit.grounds]
+        header = {"op": "compile", "sets": data.sets, "architectures": architectures}
+        seconds = job.experiment.limits.cell_seconds * len(architectures)
+        limits = wire.Limits(header_bytes=HEADER_BYTES, payload_bytes=_PTX_BYTES)
+        with lost_when(worker, seconds):
+            message = worker.ask(header, [data.payload], seconds=seconds, limits=limits)
+            claim = _CompileClaim.model_validate(message.header)
+            kernels = known.setdefault(worker, [])
+            kernels.extend(_cut(claim.kernels, memoryview(message.payload)))
+            if [entry.sm for entry in claim.architectures] != architectures:
+                raise ValueError("other architectures were answered than asked for")
+            return {
+                ground: _outcome(entry, kernels, assembler, table)
+                for ground, entry in zip(unit.grounds, claim.architectures, strict=True)
+            }
+
+    return ask
+
+
+def _cut(kernels: tuple[KernelClaim, ...], payload: memoryview) -> list[tuple[KernelClaim, bytes]]:
+    if sum(kernel.ptx_bytes for kernel in kernels) != payload.nbytes:
+        raise ValueError("the PTX texts do not add up to the payload")
+    cut = []
+    for kernel in kernels:
+        cut.append((kernel, payload[: kernel.ptx_bytes].tobytes()))
+        payload = payload[kernel.ptx_bytes :]
+    return cut
+
+
+def _outcome(
+    claim: _ArchitectureClaim,
+    kernels: list[tuple[KernelClaim, bytes]],
+    assembler: Assembler,
+    table: KernelTable,
+) -> Outcome:
+    """One architecture: what the wrapper raised, else what ptxas makes of everything that it launched."""
+    if claim.raised is not None:
+        return claim.raised.outcome()
+    if not claim.kernels:
+        return NotRun(why=Why.NO_LAUNCH, detail="the wrapper launched nothing for this input")
+    indices = []
+    for index in claim.kernels:
+        if not 0 <= index < len(kernels) or kernels[index][0].sm != claim.sm:
+            raise ValueError(f"kernel {index} was not sent for sm_{claim.sm}")
+        kernel, ptx = kernels[index]
+        error, registers, spill_bytes = assembler.assemble(ptx, kernel)
+        if error:
+            return Failed(phase=Phase.COMPILE, error=error[:2000])
+        entry = Kernel(
+            name=kernel.name,
+            ptx=Digest.of(ptx),
+            num_warps=kernel.num_warps,
+            shared_bytes=kernel.shared_bytes,
+            registers=registers,
+            spill_bytes=spill_bytes,
+        )
+        indices.append(table.add(entry))
+    return Passed(kernels=tuple(indices))
