@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bundler.digest import Digest
@@ -11,6 +11,7 @@ from bundler.errors import BadBundle
 from bundler.oci.blob import Blob, Region, copy_blob, verify_blob
 from bundler.oci.files import cannot_write, replacing, sync_folder
 from bundler.oci.image import Image
+from bundler.oci.layer import Layer
 from bundler.oci.manifest import LAYOUT_JSON, index_json, load_image
 from bundler.oci.strict_json import MAX_BYTES
 
@@ -26,10 +27,15 @@ def read_layout(folder: Path, *, own_store: bool = False) -> Image:
     """
     _read_small(folder, "oci-layout")
     image = load_image(_read_small(folder, "index.json"), _Folder(folder, own_store))
-    if not own_store:
-        for layer in image.layers:
-            verify_blob(layer.blob)
-    return image
+    return image if own_store else replace(image, layers=tuple(map(_verified, image.layers)))
+
+
+def _verified(layer: Layer) -> Layer:
+    verify_blob(layer.blob)
+    source = layer.blob.source
+    if isinstance(source, Region):
+        source = replace(source, checked=True)
+    return replace(layer, blob=replace(layer.blob, source=source))
 
 
 def write_layout(image: Image, folder: Path) -> None:
