@@ -81,7 +81,7 @@ def build_runtime(
         say(f"{declaration.name}: {len(lock.wheels)} wheels")
         site = _site_part(declaration, lock, scratch, layout, run=run)
         dropped = sum_up(declaration, [*system.going, *site.going])
-        listed = _list_layer(manifest.manifest_json(declaration, installed, moved, dropped))
+        listed = _list_layer(manifest.manifest_json(declaration, installed, moved))
         image = _image(declaration, [system.layer, site.layer, listed], moved)
         write_layout(image, layout)
         _take_place(layout, out)

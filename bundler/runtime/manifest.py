@@ -9,7 +9,6 @@ from typing import Any
 from bundler.errors import UnavailableError
 from bundler.runtime.debian import Moved
 from bundler.runtime.declaration import Declaration
-from bundler.runtime.drops import Dropped
 from bundler.runtime.lock import Lock
 
 FOLDER = "usr/share/bundler"
@@ -28,10 +27,11 @@ def python_version(declaration: Declaration, packages: dict[str, str]) -> str:
     return packages[package].partition("-")[0]
 
 
-def manifest_json(
-    declaration: Declaration, installed: Lock, moved: Sequence[Moved], dropped: Sequence[Dropped]
-) -> bytes:
-    """For people and programs: one key a line, sorted where order means nothing."""
+def manifest_json(declaration: Declaration, installed: Lock, moved: Sequence[Moved]) -> bytes:
+    """For people and programs: one key a line, sorted where order means nothing.
+
+    Of what is dropped it has the rules and no counts: logs and caches differ from build to build.
+    """
     content: dict[str, Any] = {
         "name": declaration.name,
         "title": declaration.title,
@@ -39,7 +39,8 @@ def manifest_json(
         "wheels": {wheel.name: {"version": wheel.version, "hash": wheel.hash} for wheel in installed.wheels},
         "debian": {"suite": declaration.debian.suite, "packages": installed.debian},
         "moved": {one.name: {"locked": one.locked, "found": one.found} for one in moved},
-        "dropped": [{"why": one.why, "files": one.files, "size_bytes": one.size_bytes} for one in dropped],
+        "dropped": [{"why": rule.why, "paths": list(rule.paths)} for rule in declaration.drop],
+        "kept": list(declaration.keep),
     }
     return (json.dumps(content, indent=1, ensure_ascii=True) + "\n").encode()
 
