@@ -29,9 +29,10 @@ Reading = Annotated[Read | Unread, Field(discriminator="status")]
 
 
 class Gpu(Frozen):
-    """One NVIDIA device. Bytes, MHz, watts, degrees Celsius, as the field's name says."""
+    """One NVIDIA device, or one MIG slice. Bytes, MHz, W, °C, ns, as the field's name says."""
 
     index: int
+    """Its place in the host's list. NVML's index and CUDA's ordinal are fields: neither need be the same."""
     fields: dict[str, Reading]
 
 
@@ -45,3 +46,11 @@ class Host(Frozen):
     gpus: tuple[Gpu, ...] = ()
     no_gpu: str = ""
     """Why there is none, where there is none."""
+
+    def cuda_device(self, ordinal: int = 0) -> Gpu | None:
+        """What CUDA calls device ``ordinal``; None where no device is known to be it."""
+        for gpu in self.gpus:
+            known = gpu.fields.get("cuda_ordinal")
+            if isinstance(known, Read) and known.value == ordinal:
+                return gpu
+        return None
