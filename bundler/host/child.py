@@ -34,10 +34,10 @@ def _path() -> list[str]:
 class Asked:
     """A started process. Ask for its answer once."""
 
-    def __init__(self, half: Half, *, command: tuple[str, ...] = (), deadline_s: float = DEADLINE_S) -> None:
+    def __init__(self, half: Half, *, command: tuple[str, ...] = (), deadline_s: float | None = None) -> None:
         """Start it. ``command`` replaces the process, for tests."""
-        self._until = time.monotonic() + deadline_s
-        self._deadline_s = deadline_s
+        self._deadline_s = DEADLINE_S if deadline_s is None else deadline_s
+        self._until = time.monotonic() + self._deadline_s
         self._process: subprocess.Popen[bytes] | None = None
         self._refused = ""
         try:

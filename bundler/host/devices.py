@@ -21,6 +21,8 @@ _OF_A_SLICE = frozenset(
         "uuid_sha256",
         "memory_total_bytes",
         "memory_free_bytes",
+        "memory_used_bytes",
+        "utilization_percent",
         "memory_bus_width_bits",
         "other_compute_processes",
         "other_graphics_processes",

@@ -105,7 +105,7 @@ def _identity(driver: DriverLibrary, handle: ctypes.c_int) -> dict[str, Reading]
 
     newest = of_uuid("cuDeviceGetUuid_v2")
     return {
-        "name": _ask(driver, "cuDeviceGetName", name, (256, handle), name.value.decode),
+        "name": _ask(driver, "cuDeviceGetName", name, (256, handle), lambda: str(name.value, "utf-8")),
         "uuid_sha256": newest if isinstance(newest, Read) else of_uuid("cuDeviceGetUuid"),
         "pci_bus_id": _ask(
             driver, "cuDeviceGetPCIBusId", bus, (64, handle), lambda: bus_id(bus.value.decode())
@@ -163,9 +163,12 @@ def _ask(
         unknown = error == 801 or (error == 1 and function == "cuDeviceGetAttribute")
         return Unread(status="not_supported" if unknown else "error", code=_name(error), call=call)
     try:
-        return Read(value=take(), call=call)
+        value = take()
     except ValueError as reason:
         return Unread(status="error", code=str(reason)[:300], call=call)
+    if value == "":
+        return Unread(status="not_available", code="the driver gave an empty text", call=call)
+    return Read(value=value, call=call)
 
 
 def _name(error: int) -> str:

@@ -145,10 +145,20 @@ SAMPLED: Table = {
     "violation_sw_thermal_ns": _event_counter("SW_THERM_SLOWDOWN"),
     "violation_hw_thermal_ns": _event_counter("HW_THERM_SLOWDOWN"),
     "violation_hw_power_brake_ns": _event_counter("HW_POWER_BRAKE_SLOWDOWN"),
+    "memory_used_bytes": (
+        # Version 2 leaves out what the driver keeps for itself; the old one counts it in.
+        device("nvmlDeviceGetMemoryInfo", "nvmlMemory_v2", take=lambda info: int(info.used)),
+        device("nvmlDeviceGetMemoryInfo", take=lambda info: int(info.used)),
+    ),
+    "utilization_percent": (device("nvmlDeviceGetUtilizationRates", take=lambda rates: int(rates.gpu)),),
     "other_compute_processes": _processes("Compute"),
     "other_graphics_processes": _processes("Graphics"),
 }
-"""What changes while a timing runs. The power draw is NVML's average over a second."""
+"""What changes while a timing runs. The power draw is NVML's average over a second.
+
+In a PID namespace of its own (a container's, as a rule) NVML lists the processes of that namespace only:
+none there is not none on the device. Memory in use and utilisation show the others.
+"""
 
 STABLE: Table = {
     "name": (device("nvmlDeviceGetName"),),

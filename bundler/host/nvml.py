@@ -157,7 +157,7 @@ def system(name: str, *, take: Callable[[Any], Value] | None = None) -> Call:
 
 def told(value: Any) -> Value:
     """The value, unless it is one of NVML's marks for "no value". Raises NotAvailable."""
-    if value is None:
+    if value is None or value in ("", b""):
         raise NotAvailable("NVML gave no value")
     if value in (2**64 - 1, 2**32 - 1) and not isinstance(value, bool):
         raise NotAvailable(f"NVML gave {value:#x}, its mark for no value")

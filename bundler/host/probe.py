@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from bundler.host.child import Asked
 from bundler.host.devices import NvmlReport, read_nvml
 from bundler.host.driver import DriverLibrary, DriverReport, read_driver
 from bundler.host.join import join
 from bundler.host.nvml import NvmlLibrary
-from bundler.host.system import read_software, read_system
+from bundler.host.system import ROOT, read_software, read_system
 from bundler.model.host import Host, Read, Unread
 
 
-def probe_host(nvml: NvmlLibrary | None = None, driver: DriverLibrary | None = None) -> Host:
+def probe_host(
+    nvml: NvmlLibrary | None = None, driver: DriverLibrary | None = None, *, root: Path = ROOT
+) -> Host:
     """This machine: system, software, and every NVIDIA device, with a reason for all that was not read.
 
     The real libraries are asked in processes of their own, within ``child.DEADLINE_S``. Makes no CUDA
-    context and leaves neither library initialised in this process. Raises nothing.
+    context and leaves neither library initialised in this process. Raises nothing. ``root`` is where the
+    machine's own files are looked for.
     """
     asked_nvml = Asked("nvml") if nvml is None else None
     asked_driver = Asked("driver") if driver is None else None
-    system = read_system()
+    system = read_system(root)
     wsl2 = system["wsl2"]
     return join(
         system,

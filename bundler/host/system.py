@@ -42,6 +42,7 @@ def read_system(root: Path = ROOT) -> dict[str, Reading]:
         "cpu_cores_usable": _usable(),
         "memory_bytes": _memory(root),
         "container": _container(root),
+        "pid_namespace": _pid_namespace(root),
         "wsl2": Read(value=is_wsl2(root), call="/proc/sys/kernel/osrelease, /dev/dxg"),
     }
 
@@ -105,6 +106,20 @@ def _container(root: Path) -> Reading:
         seen = next((mark for mark in marks if mark in str(groups.value)), "none seen")
         return Read(value=seen, call=groups.call)
     return groups
+
+
+_INITIAL_PID_NAMESPACE = "pid:[4026531836]"
+"""Linux gives the first one this number (PROC_PID_INIT_INO)."""
+
+
+def _pid_namespace(root: Path) -> Reading:
+    """``initial``, or ``own``: there NVML lists no process of outside."""
+    call = "/proc/self/ns/pid"
+    try:
+        link = str((root / "proc/self/ns/pid").readlink())
+    except OSError as error:
+        return Unread(status="not_available", code=error.strerror or "", call=call)
+    return Read(value="initial" if link == _INITIAL_PID_NAMESPACE else "own", call=call)
 
 
 def _known(value: Value | None, call: str) -> Reading:
