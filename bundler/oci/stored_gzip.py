@@ -106,8 +106,6 @@ def inflate(source: BinaryIO, *, limit_bytes: int, name: str) -> bytes:
 
 
 def _step(decoder: zlib._Decompress, data: bytes, room: int, name: str) -> bytes:
-    if decoder.eof:
-        raise BadBundle(f"{name} has bytes after the end of its gzip", hint=_BOMB_HINT)
     try:
         return decoder.decompress(data, min(room, _READ_BYTES))
     except zlib.error as error:

@@ -93,6 +93,13 @@ def test_cut_short_anywhere(file: Path, parts: Parts, tar: Tar) -> None:
     end = len(data.rstrip(b"\0"))
     for size in [*range(0, end, 997), end - end % 512]:
         _refused(file, data[:size], "too early|is not a tar")
+    _refused(file, data[: end - 1], "too early, inside 'blobs/")
+
+
+def test_one_bit_of_a_header(file: Path, parts: Parts, tar: Tar) -> None:
+    data = bytearray(tar(parts))
+    data[136] ^= 1  # in the time, which nobody reads
+    _refused(file, bytes(data), "damaged header")
 
 
 def test_one_bit_of_each_blob(file: Path, parts: Parts, tar: Tar) -> None:
@@ -116,6 +123,14 @@ def test_a_blob_that_is_missing(file: Path, parts: Parts, tar: Tar) -> None:
             _refused(file, tar(fewer), "missing|not in this file")
 
 
+def test_thin_means_the_base_and_all_of_it(file: Path, parts: Parts, tar: Tar, image: Image) -> None:
+    base, own, _ = (_blob(layer.digest) for layer in image.layers)
+    for missing in ({own}, {base, own}):
+        file.write_bytes(tar({name: data for name, data in parts.items() if name not in missing}))
+        with pytest.raises(BadBundle, match="layers are missing"):
+            read_archive(file, allow_thin=True)
+
+
 def test_two_indexes_that_disagree(file: Path, parts: Parts, tar: Tar) -> None:
     """What bundler judges must be what Docker runs."""
 
@@ -124,6 +139,11 @@ def test_two_indexes_that_disagree(file: Path, parts: Parts, tar: Tar) -> None:
         return entries
 
     _refused(file, tar(_with(parts, "manifest.json", swap)), "one image by 'index.json' and to another")
+
+    def other_config(entries: Any) -> Any:
+        return [entries[0] | {"Config": entries[0]["Layers"][0]}]
+
+    _refused(file, tar(_with(parts, "manifest.json", other_config)), "one image by 'index.json'")
 
 
 @pytest.mark.parametrize(
@@ -313,6 +333,17 @@ def test_pax_records(file: Path, records: dict[str, str], part_of_message: str) 
         member.pax_headers = records
         archive.addfile(member)
     _refused(file, out.getvalue(), part_of_message)
+
+
+def test_two_pax_headers_for_one_member(file: Path) -> None:
+    """Readers differ in which of the two counts."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        member = tarfile.TarInfo("x" * 150)
+        archive.addfile(member)
+    extended = out.getvalue()[:1024]
+    _refused(file, extended + out.getvalue(), "two for one member")
+    _refused(file, extended + bytes(1024), "ends after a header")
 
 
 def test_a_pax_header_for_all_members(file: Path) -> None:

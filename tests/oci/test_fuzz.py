@@ -204,7 +204,7 @@ def test_any_bytes_as_json(value: Any) -> None:
     assert strict_json.decode(strict_json.encode(found), name="x") == found
 
 
-paths = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
+paths = st.text(st.sampled_from("abA.-/é日 l"), min_size=1, max_size=130)
 
 
 @FUZZ

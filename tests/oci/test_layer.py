@@ -59,6 +59,13 @@ def test_the_order_of_entries_has_no_say() -> None:
     assert build_layer(GOLDEN) == build_layer(GOLDEN[::-1])
 
 
+def test_members_are_in_the_order_of_their_bytes() -> None:
+    names = ["é", "a", "Z", "a-b", "b"]
+    data = gzip.decompress(_bytes(build_layer([Entry(name, b"") for name in names]).blob))
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        assert archive.getnames() == ["Z", "a", "a-b", "b", "é"]
+
+
 def test_digest_and_diff_id_are_what_they_say() -> None:
     layer = build_layer(GOLDEN)
     data = _bytes(layer.blob)
@@ -161,6 +168,12 @@ def test_sizes_beyond_ustar_get_a_record() -> None:
     assert tarfile.TarInfo.frombuf(header[-512:], "utf-8", "strict").size == 8 * 1024**3 - 1
     assert b"19 size=9663676416\n" in header
     assert len(header) == 3 * 512
+
+
+def test_names_beyond_ustar_get_a_record() -> None:
+    assert len(tar.file_header("n" * 100, size=0)) == 512
+    assert len(tar.file_header("n" * 101, size=0)) == 3 * 512
+    assert len(tar.file_header("é", size=0)) == 3 * 512
 
 
 @given(st.integers(1, 300))

@@ -27,6 +27,13 @@ def test_keeps_bytes_and_the_owners_execute_bit(tmp_path: Path) -> None:
     ]
 
 
+def test_sorted_by_whole_paths_not_folder_by_folder(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    for name in ("b/f", "b-x", "b.md"):
+        (tmp_path / name).write_bytes(b"")
+    assert [entry.path for entry in read_tree(tmp_path)] == ["b-x", "b.md", "b/f"]
+
+
 def test_skips_caches_and_what_is_gits(tmp_path: Path) -> None:
     for name in ("__pycache__/m.pyc", ".git/config", ".gitignore", "sub/.gitattributes", "sub/kept"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
