@@ -8,7 +8,6 @@ of two blocks a model meant is not ours to guess.
 
 from __future__ import annotations
 
-import enum
 import re
 from dataclasses import dataclass
 
@@ -16,23 +15,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from bundler.errors import BadExperiment
+from bundler.model.experiment import ExtractionRule
 
 _MOST_SHOWN = 10
 """Blocks that an error lists; an output can have thousands."""
-
-
-class ExtractionRule(enum.StrEnum):
-    """How the candidate is found in an output. Stated in the experiment, stored with it."""
-
-    ONLY_BLOCK_PYTHON = "only-block:python"
-    """The output has one fenced code block, and its info string begins with the word python."""
-    ONLY_BLOCK_CUDA = "only-block:cuda"
-    """The same for cuda."""
-
-    @property
-    def language(self) -> str:
-        """The first word of the block's info string, exactly as it must be written."""
-        return self.value.partition(":")[2]
 
 
 @dataclass(frozen=True)

@@ -40,14 +40,18 @@ class Origin(enum.StrEnum):
     """Written by the author of the harness to be right or wrong on purpose."""
 
 
-class Extraction(enum.StrEnum):
-    """How a candidate's source is derived from an output."""
+class ExtractionRule(enum.StrEnum):
+    """How the candidate is found in an output. Stated in the experiment, stored with it."""
 
-    ONLY_PYTHON_BLOCK = "only-python-block"
-    """The content of the one fenced block whose info string is python."""
-    ONLY_CUDA_BLOCK = "only-cuda-block"
-    WHOLE_FILE = "whole-file"
-    """The file is the source: controls and reconstructions."""
+    ONLY_BLOCK_PYTHON = "only-block:python"
+    """The output has one fenced code block, and its info string begins with the word python."""
+    ONLY_BLOCK_CUDA = "only-block:cuda"
+    """The same for cuda."""
+
+    @property
+    def language(self) -> str:
+        """The first word of the block's info string, exactly as it must be written."""
+        return self.value.partition(":")[2]
 
 
 class Output(Frozen):
@@ -216,7 +220,7 @@ class Experiment(Frozen):
     entry: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
     """The function that a candidate must define."""
     base_task: Output
-    extraction: Extraction
+    extraction: ExtractionRule
     """The rule for generated outputs; the other arms' files are sources as they are."""
     model: ModelFacts
     arms: tuple[Arm, ...] = Field(min_length=1, max_length=100)

@@ -29,6 +29,8 @@ from bundler.worker.zygote import CONTROL_BYTES
 PRINTED_BYTES = 4096
 """What is kept of a worker's output; the rest is read and dropped."""
 _TICK_S = 0.2
+_GRACE_S = 2.0
+"""How long a request may still be on its way once its answer is there."""
 _ZYGOTE_START_S = 180
 
 
@@ -174,9 +176,7 @@ class Ended:
 class Worker:
     """One confined process. Not for two threads at once."""
 
-    def __init__(
-        self, zygote: Zygote, pid: int, pipes: _Pipes, scratch: Path, allowance: Allowance
-    ) -> None:
+    def __init__(self, zygote: Zygote, pid: int, pipes: _Pipes, scratch: Path, allowance: Allowance) -> None:
         self._zygote = zygote
         self._pid = pid
         self._pipes = pipes
@@ -184,7 +184,6 @@ class Worker:
         self._pidfd = os.pidfd_open(pid)
         self._guard = _Guard(pid, pipes.output, scratch, allowance)
         self.isolation: dict[str, str] = {}
-        self.requests = 0
 
     def hello(self, seconds: float) -> None:
         """Wait until it is confined. Raises wire.WireError."""
@@ -208,11 +207,11 @@ class Worker:
         try:
             return wire.receive(self._pipes.responses, limits, deadline=deadline, watch=self._pidfd)
         finally:
-            self.requests += 1
+            sender.join(_GRACE_S)
             if sender.is_alive():
                 # It answered, or not, without reading the request: nothing more can be asked of it.
                 self.kill()
-            sender.join()
+                sender.join()
 
     def _send(self, header: dict[str, Any], parts: Sequence[bytes | bytearray | memoryview]) -> None:
         with contextlib.suppress(wire.PeerGone):
@@ -294,7 +293,9 @@ class _Guard(threading.Thread):
             self._stop_it(f"used {used >> 20} MiB of memory, over {self._allowance.memory_bytes >> 20} MiB")
         stored = _folder_bytes(self._scratch)
         if stored > self._allowance.scratch_bytes:
-            self._stop_it(f"wrote {stored >> 20} MiB to its folder, over {self._allowance.scratch_bytes >> 20} MiB")
+            self._stop_it(
+                f"wrote {stored >> 20} MiB to its folder, over {self._allowance.scratch_bytes >> 20} MiB"
+            )
 
     def _stop_it(self, why: str) -> None:
         self.over = self.over or why
@@ -355,7 +356,12 @@ def _environment(scratch: Path, extra: Mapping[str, str]) -> dict[str, str]:
 
 def _worker_environment(scratch: Path) -> dict[str, str]:
     folder = str(scratch)
-    return {"TRITON_CACHE_DIR": f"{folder}/triton", "HOME": folder, "TMPDIR": folder, "CUDA_CACHE_PATH": folder}
+    return {
+        "TRITON_CACHE_DIR": f"{folder}/triton",
+        "HOME": folder,
+        "TMPDIR": folder,
+        "CUDA_CACHE_PATH": folder,
+    }
 
 
 def _confinement(scratch: Path, allowance: Allowance) -> dict[str, Any]:
@@ -383,12 +389,18 @@ def readable_paths() -> tuple[str, ...]:
     has the experiments.
     """
     own = Path(bundler.__file__).resolve().parent.parent
-    packages = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "include")}
+    packages = {
+        sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "include")
+    }
     libraries = [Path(entry) for entry in os.environ.get("LD_LIBRARY_PATH", "").split(":") if entry]
     candidates = [
         *map(Path, _SYSTEM),
         *map(Path, filter(None, packages)),
-        *(Path(p) / d for p in {sys.prefix, sys.base_prefix, sys.exec_prefix} for d in ("lib", "bin", "include")),
+        *(
+            Path(p) / d
+            for p in {sys.prefix, sys.base_prefix, sys.exec_prefix}
+            for d in ("lib", "bin", "include")
+        ),
         *map(Path, site.getsitepackages()),
         *libraries,
         *(entry for entry in map(Path, filter(None, sys.path)) if _holds_packages(entry, own)),

@@ -6,7 +6,6 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -158,5 +157,3 @@ def lost_when(worker: Worker, seconds: float) -> Iterator[None]:
         worker.kill()
         text = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise Lost(Crashed(detail=f"its answer broke the protocol: {text[:300]}")) from None
-
-

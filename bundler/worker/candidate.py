@@ -28,7 +28,9 @@ Header = dict[str, Any]
 
 def prepare(flavour: str) -> None:
     """Do once, before any fork, what does not depend on the candidate."""
-    if flavour != "device":
+    if flavour == "device":
+        standin.prepare_driver()
+    else:
         standin.prepare_compiler()
 
 
@@ -48,6 +50,8 @@ class Server:
 
     def answer(self, message: wire.Message) -> tuple[Header, list[bytes]]:
         request, payload = message.header, memoryview(message.payload)
+        if request["op"] == "probe":
+            return _probe(), []
         if request["op"] == "load":
             return self._load(payload.tobytes(), request["entry"]), []
         if request["op"] == "compile":
@@ -113,7 +117,9 @@ class Server:
         outputs = list(returned) if type(returned) in (tuple, list) else [returned]
         described = [describe(output) for output in outputs[:16]]
         fits = sum(entry.get("bytes", 0) for entry in described) <= output_bytes
-        parts = [to_bytes(o) for o, entry in zip(outputs, described, strict=False) if fits and "bytes" in entry]
+        parts = [
+            to_bytes(o) for o, entry in zip(outputs, described, strict=False) if fits and "bytes" in entry
+        ]
         for output in described:
             if self._on_cpu and "device" in output:
                 output["device"] = "cuda"
@@ -175,6 +181,20 @@ class Server:
                 }
             )
         return self._sent[key]
+
+
+def _probe() -> Header:
+    """The device as torch sees it; ``why_not`` where it sees none."""
+    try:
+        if torch.version.cuda is None:
+            return {"why_not": f"torch {torch.__version__} was built without CUDA"}
+        torch.cuda.init()
+        major, minor = torch.cuda.get_device_capability()
+        free, total = torch.cuda.mem_get_info()
+    except (RuntimeError, AssertionError, OSError) as error:
+        return {"why_not": f"torch sees no device: {str(error)[:300]}"}
+    name = torch.cuda.get_device_name()
+    return {"name": name, "sm": 10 * major + minor, "free_bytes": free, "total_bytes": total}
 
 
 def _import(path: Path) -> ModuleType:

@@ -156,9 +156,9 @@ def _landlock(readable: Sequence[str], writable: Sequence[str]) -> None:
     if abi == 0:
         raise NotHere("this kernel has no Landlock")
     handled = _FS_RIGHTS_BY_ABI[min(abi, 5)]
-    rules = struct.pack(
-        "<QQQ", handled, _NET_RIGHTS if abi >= 4 else 0, _SCOPES if abi >= 6 else 0
-    )[: 8 if abi < 4 else 16 if abi < 6 else 24]
+    rules = struct.pack("<QQQ", handled, _NET_RIGHTS if abi >= 4 else 0, _SCOPES if abi >= 6 else 0)[
+        : 8 if abi < 4 else 16 if abi < 6 else 24
+    ]
     ruleset = _check(_libc.syscall(_SYS_LANDLOCK_CREATE, rules, ctypes.c_size_t(len(rules)), 0))
     try:
         for path in readable:
@@ -227,8 +227,9 @@ def _seccomp() -> None:
     program = _program(os.getpid())
     code = b"".join(struct.pack("<HBBI", *step) for step in program)
     buffer = ctypes.create_string_buffer(code, len(code))
-    fprog = struct.pack("<HxxxxxxQ", len(program), ctypes.addressof(buffer))
-    prctl(PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(ctypes.create_string_buffer(fprog, 16)))
+    header = struct.pack("<HxxxxxxQ", len(program), ctypes.addressof(buffer))
+    fprog = ctypes.create_string_buffer(header, len(header))
+    prctl(PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(fprog))
 
 
 def _program(pid: int) -> list[tuple[int, int, int, int]]:

@@ -18,7 +18,7 @@ import triton
 from torch.overrides import TorchFunctionMode
 from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.compiler import CUDABackend, get_ptxas_version
-from triton.backends.nvidia.driver import ty_to_cpp
+from triton.backends.nvidia.driver import CudaDriver, ty_to_cpp
 from triton.runtime import driver as triton_driver
 from triton.runtime.cache import triton_key
 
@@ -118,7 +118,9 @@ class _Driver:
         """Call every configuration once, so that each is compiled; the first one wins."""
         rank = iter(range(1, 1 << 30))
 
-        def benchmark(call: Callable[[], object], quantiles: tuple[float, ...] = (0.5,), **_: Any) -> list[float]:
+        def benchmark(
+            call: Callable[[], object], quantiles: tuple[float, ...] = (0.5,), **_: Any
+        ) -> list[float]:
             call()
             return [float(next(rank))] * len(quantiles)
 
@@ -249,6 +251,11 @@ def prepare_compiler() -> None:
     triton_key()
     for sm in ARCHITECTURES:
         get_ptxas_version(sm)
+
+
+def prepare_driver() -> None:
+    """Build Triton's native part once for all workers. It links libcuda and makes no context."""
+    triton_driver.set_active(CudaDriver())
 
 
 def versions() -> dict[str, str]:

@@ -88,7 +88,7 @@ class Inputs:
         step = 1 << 28
         parts = [whole[at : at + step] for at in range(0, whole.numel(), step)]
         tail = int(bits[bits.numel() // 4 * 4 :].sum(dtype=torch.int64))
-        return tuple(int(part.sum(dtype=torch.int64)) for part in parts) + (tail,)
+        return (*(int(part.sum(dtype=torch.int64)) for part in parts), tail)
 
 
 def _is_zero(bits: str) -> bool:
@@ -131,13 +131,23 @@ POISON = {
 
 def poison(tensor: torch.Tensor) -> torch.Tensor:
     """Overwrite fresh memory, so that whatever a kernel fails to write is seen."""
-    if tensor.numel() == 0 or not tensor.is_non_overlapping_and_dense():  # type: ignore[attr-defined]
+    if tensor.numel() == 0 or not _is_dense(tensor):
         return tensor
     bits = POISON.get(tensor.dtype) or "a5" * tensor.element_size()
     if tensor.dtype in DTYPES.values():
         flat = torch.as_strided(tensor, (tensor.numel(),), (1,))
         _fill_bits(flat, bytes.fromhex(bits))
     return tensor
+
+
+def _is_dense(tensor: torch.Tensor) -> bool:
+    """Whether the elements fill one stretch of memory, in whatever order."""
+    expected = 1
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True
 
 
 def describe(value: object) -> dict[str, Any]:
@@ -160,5 +170,3 @@ def to_bytes(value: torch.Tensor) -> bytes:
     if dense.numel() == 0:
         return b""
     return dense.view(torch.uint8).cpu().numpy().tobytes()
-
-

@@ -7,6 +7,7 @@ responses, output) and ``wait``; everything else goes between the replay and the
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -14,6 +15,7 @@ import os
 import signal
 import socket
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
@@ -98,7 +100,12 @@ class _Zygote:
             status = 0
         except wire.PeerGone:
             status = 0
+        except BaseException:  # noqa: BLE001 (the worker's edge: say why, then end)
+            traceback.print_exc()
         finally:
+            with contextlib.suppress(OSError, ValueError):
+                sys.stdout.flush()
+                sys.stderr.flush()
             # Never return into the zygote's loop, and run nothing that a candidate registered.
             os._exit(status)
 
@@ -112,8 +119,8 @@ def _settle(request: dict[str, Any], fds: list[int]) -> None:
     for source, target in ((null, 0), (output, 1), (output, 2), (requests, 3), (responses, 4)):
         os.dup2(source, target)
     os.closerange(5, 1 << 16)
-    sys.stdout = open(1, "w", closefd=False)  # noqa: PTH123, SIM115
-    sys.stderr = open(2, "w", closefd=False)  # noqa: PTH123, SIM115
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
     os.environ.update(request["environment"])
     os.chdir(request["scratch"])
 

@@ -1,0 +1,1 @@
+"""An experiment's folder: load it, check it, derive its candidates and prompts."""

@@ -1,0 +1,225 @@
+"""From a folder to an experiment whose every file is what its declaration says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from bundler.digest import Digest
+from bundler.errors import BadEvidence, BadExperiment
+from bundler.experiment import strict_yaml
+from bundler.experiment.extraction import extract
+from bundler.model.evidence import Evidence
+from bundler.model.experiment import Arm, Candidate, Experiment, Origin, Output
+
+DECLARATION = "experiment.yaml"
+MAX_FILE_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An experiment and the bytes that it speaks of."""
+
+    folder: Path
+    root: Path
+    """Where ``skills/`` and ``proof/`` lie."""
+    experiment: Experiment
+    declaration: bytes
+    harness: bytes
+    base_task: bytes
+    outputs: Mapping[str, bytes]
+    """Each candidate's output, as it came."""
+    sources: Mapping[str, bytes]
+    """Each candidate's source, extracted by the stated rule."""
+    recorded: tuple[tuple[str, Evidence], ...]
+    """File name and content."""
+
+    def prompt(self, arm: Arm) -> bytes:
+        """What the arm's model was given."""
+        if arm.skill is None:
+            return self.base_task
+        return (self.root / arm.skill.path).read_bytes() + b"\n" + self.base_task
+
+    @property
+    def cases_digest(self) -> Digest:
+        """Of everything that decides what a cell means, beside the harness and the candidate."""
+        experiment = self.experiment
+        meaning = {
+            "cases": [case.model_dump(mode="json") for case in experiment.expand()],
+            "returns": [returned.model_dump(mode="json") for returned in experiment.returns],
+            "sets": experiment.harness.sets,
+            "entry": experiment.entry,
+            "own_kernel": experiment.own_kernel,
+        }
+        return Digest.of(json.dumps(meaning, sort_keys=True, separators=(",", ":")).encode())
+
+
+def load(folder: Path) -> Loaded:
+    """Read ``proof/<category>/<kernel>``, hold every file against its digest, extract the candidates.
+
+    Raises BadExperiment, naming the file and what to do; BadEvidence for a recorded evidence file.
+    Runs nothing.
+    """
+    # 1. The declaration, and where it stands.
+    declaration = _read(folder, DECLARATION)
+    experiment = parse(declaration, str(folder / DECLARATION))
+    root = _root(folder, experiment)
+    # 2. The files that it names.
+    base_task = _verified(folder, experiment.base_task)
+    harness = _read(folder, experiment.harness.path)
+    outputs = {c.id: _verified(folder, c.output) for c in experiment.candidates()}
+    # 3. What is derived from them.
+    sources = {c.id: _source(experiment, c, outputs[c.id]) for c in experiment.candidates()}
+    loaded = Loaded(folder, root, experiment, declaration, harness, base_task, outputs, sources, ())
+    for arm in experiment.arms:
+        _check_prompt(loaded, arm)
+    # 4. The recorded evidence, which has to be of these very files.
+    recorded = tuple((path, _evidence(loaded, path)) for path in experiment.evidence)
+    return Loaded(folder, root, experiment, declaration, harness, base_task, outputs, sources, recorded)
+
+
+def parse(declaration: bytes, name: str) -> Experiment:
+    """The declaration alone; BadExperiment lists every field that is wrong."""
+    value = strict_yaml.load(declaration, name)
+    if not isinstance(value, dict):
+        raise BadExperiment(f"{name} is no mapping", hint="docs/experiments.md shows one")
+    try:
+        # Through JSON, so that a list in the file is taken as the tuple it means, and nothing else is bent.
+        return Experiment.model_validate_json(json.dumps(value))
+    except (ValidationError, TypeError, ValueError) as error:
+        raise BadExperiment(
+            f"{name} breaks the schema:\n{_problems(error)}",
+            hint="schemas/experiment.schema.json says what each field may be",
+        ) from None
+
+
+def _problems(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return f"  {error}"
+    lines = []
+    for problem in error.errors()[:20]:
+        where = ".".join(str(part) for part in problem["loc"]) or "the whole"
+        given = repr(problem["input"])
+        lines.append(f"  {where}: {problem['msg']} (given: {given[:80]})")
+    return "\n".join(lines)
+
+
+def _root(folder: Path, experiment: Experiment) -> Path:
+    parts = folder.resolve().parts[-3:]
+    if parts != ("proof", *experiment.id.split("/")):
+        raise BadExperiment(
+            f"{str(folder)!r} holds the experiment {experiment.id!r}",
+            hint=f"move it to proof/{experiment.id}, or correct its id",
+        )
+    return folder.resolve().parents[2]
+
+
+def _read(folder: Path, name: str) -> bytes:
+    path = folder / name
+    try:
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise BadExperiment(
+                f"{str(path)!r} leads out of the experiment", hint="copy the file into the folder"
+            )
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise BadExperiment(f"{str(path)!r} is over {MAX_FILE_BYTES} bytes", hint="is it the right file?")
+        return path.read_bytes()
+    except OSError as error:
+        raise BadExperiment(
+            f"{str(path)!r} cannot be read: {error.strerror}", hint="add the file, or correct the path"
+        ) from None
+
+
+def _verified(folder: Path, output: Output) -> bytes:
+    data = _read(folder, output.path)
+    found = Digest.of(data)
+    if found != output.sha256:
+        raise BadExperiment(
+            f"{str(folder / output.path)!r} is not what {DECLARATION} declares{_line_endings(data, output.sha256)}: "
+            f"it has {found}, declared is {output.sha256}",
+            hint="restore the file as it was recorded; an output is never edited",
+        )
+    return data
+
+
+def _line_endings(data: bytes, declared: Digest) -> str:
+    """Say so where line endings are all that was changed, which Git does unasked."""
+    lf = data.replace(b"\r\n", b"\n")
+    if declared in (Digest.of(lf), Digest.of(lf.replace(b"\n", b"\r\n"))):
+        return " (it differs only in line endings; check core.autocrlf)"
+    return ""
+
+
+def _source(experiment: Experiment, candidate: Candidate, output: bytes) -> bytes:
+    if candidate.arm.origin is not Origin.GENERATED:
+        return output
+    try:
+        return extract(output, experiment.extraction)
+    except BadExperiment as error:
+        raise BadExperiment(f"{candidate.output.path}: {error.problem}", hint=error.hint) from None
+
+
+def _check_prompt(loaded: Loaded, arm: Arm) -> None:
+    """The skill is the declared one, and the prompt is what the arm's model was given."""
+    if arm.skill is not None:
+        path = loaded.root / arm.skill.path
+        if not path.is_file():
+            raise BadExperiment(
+                f"arm {arm.name!r}: {arm.skill.path!r} is not there", hint="add the skill's file"
+            )
+        if Digest.of(path.read_bytes()) != arm.skill.sha256:
+            raise BadExperiment(
+                f"arm {arm.name!r}: {arm.skill.path!r} is not the version that the model was given "
+                f"(declared {arm.skill.sha256})",
+                hint="restore that version beside the new one, as SKILL-<version>.md, and name it in the arm",
+            )
+    if arm.prompt_sha256 is not None and Digest.of(loaded.prompt(arm)) != arm.prompt_sha256:
+        raise BadExperiment(
+            f"arm {arm.name!r}: the prompt derived from its skill and {loaded.experiment.base_task.path!r} "
+            f"has another sha256 than the declared {arm.prompt_sha256}",
+            hint="a prompt is the base task alone, or the skill, one LF and the base task",
+        )
+
+
+def _evidence(loaded: Loaded, path: str) -> Evidence:
+    evidence = parse_evidence(_read(loaded.folder, path), path)
+    problem = mismatch(loaded, evidence)
+    if problem:
+        raise BadEvidence(
+            f"{path} was recorded with {problem}",
+            hint="record it again: bundler record, or remove it from the declaration",
+        )
+    return evidence
+
+
+def parse_evidence(data: bytes, name: str) -> Evidence:
+    """Evidence from JSON; BadEvidence says what is wrong with it."""
+    if len(data) > MAX_FILE_BYTES:
+        raise BadEvidence(
+            f"{name} has {len(data)} bytes, over {MAX_FILE_BYTES}", hint="is it the right file?"
+        )
+    try:
+        return Evidence.model_validate_json(data)
+    except ValidationError as error:
+        raise BadEvidence(
+            f"{name} is no evidence:\n{_problems(error)}", hint="ask for the file again"
+        ) from None
+
+
+def mismatch(loaded: Loaded, evidence: Evidence) -> str:
+    """What of the evidence's subject is not this experiment; empty when all agrees."""
+    subject = evidence.subject
+    if subject.experiment != loaded.experiment.id:
+        return f"another experiment: {subject.experiment!r}"
+    if subject.harness != Digest.of(loaded.harness):
+        return f"another harness ({subject.harness})"
+    if subject.cases != loaded.cases_digest:
+        return f"other cases or comparison rules ({subject.cases})"
+    for candidate, digest in subject.candidates.items():
+        if candidate not in loaded.sources or Digest.of(loaded.sources[candidate]) != digest:
+            return f"another candidate {candidate!r} ({digest})"
+    return ""

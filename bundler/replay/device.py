@@ -1,0 +1,69 @@
+"""What the device ground has to know before it runs anything: is there a device, and can this bundle use it."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from bundler.model.base import Frozen
+from bundler.model.experiment import Case
+from bundler.model.outcome import NotRun, Shown, Why
+from bundler.replay.compile import Assembler, KernelClaim
+from bundler.replay.process import Allowance, Zygote
+from bundler.worker import wire
+
+_PROBE_S = 120
+_GIB = 1 << 30
+# The smallest PTX that assembles: PTX ISA, "Directives"; 7.0 is older than every target that is asked for.
+_EMPTY_PTX = b".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry probe()\n{\n ret;\n}\n"
+
+
+class Device(Frozen):
+    """The GPU as a worker's torch sees it, before any candidate ran."""
+
+    why_not: Shown = ""
+    """Why there is none; empty when there is one."""
+    name: Shown = ""
+    sm: int = 0
+    free_bytes: int = 0
+    total_bytes: int = 0
+
+
+def probe(zygote: Zygote, assembler: Assembler) -> Device:
+    """Ask a fresh worker; ``why_not`` says what is missing."""
+    worker = zygote.spawn(Allowance(memory_bytes=8 * _GIB))
+    try:
+        worker.hello(_PROBE_S)
+        message = worker.ask({"op": "probe"}, seconds=_PROBE_S, limits=wire.Limits())
+        device = Device.model_validate(message.header)
+    except (wire.WireError, ValidationError) as error:
+        return Device(why_not=f"the device could not be asked: {str(error)[:300]}")
+    finally:
+        ended = worker.close()
+        del ended
+    if device.why_not:
+        return device
+    claim = KernelClaim(sm=device.sm, name="probe", num_warps=1, shared_bytes=0, fp_fusion=True, ptx_bytes=0)
+    error, _, _ = assembler.assemble(_EMPTY_PTX, claim)
+    if error:
+        return device.model_copy(update={"why_not": f"host unsupported by this bundle: {error[:300]}"})
+    return device
+
+
+def lacks(case: Case, device: Device) -> NotRun | None:
+    """The reason why a case cannot run on this device; None when it can."""
+    if device.sm < case.needs.min_sm:
+        return NotRun(why=Why.NEEDS, detail=f"needs sm_{case.needs.min_sm}, the device is sm_{device.sm}")
+    if device.free_bytes < case.needs.device_memory_gib * _GIB:
+        return NotRun(
+            why=Why.NEEDS,
+            detail=f"needs {case.needs.device_memory_gib:g} GiB of free device memory, "
+            f"{device.free_bytes / _GIB:.1f} are there",
+        )
+    return None
+
+
+def too_old(case: Case, sm: int) -> NotRun | None:
+    """The reason why a case is not compiled for an architecture; None when it is."""
+    if sm < case.needs.min_sm:
+        return NotRun(why=Why.NEEDS, detail=f"needs sm_{case.needs.min_sm}")
+    return None

@@ -1,0 +1,371 @@
+"""Run an experiment's candidates again, on every ground that was asked for, and record what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import bundler
+from bundler.digest import Digest
+from bundler.errors import UnavailableError
+from bundler.experiment.load import Loaded
+from bundler.host import probe_host
+from bundler.judge.controls import misbehaviour
+from bundler.model.evidence import SCHEMA, Evidence, GroundReport, Settings, Subject
+from bundler.model.experiment import Candidate, Case, Experiment, Ground, Origin
+from bundler.model.host import Host
+from bundler.model.outcome import NotRun, Outcome, Why
+from bundler.replay import compile as compile_ground
+from bundler.replay import execute
+from bundler.replay.cells import Cells, Grid, renumber
+from bundler.replay.device import Device, lacks, probe, too_old
+from bundler.replay.oracle import Oracle
+from bundler.replay.process import Allowance, Zygote, ZygoteFailed
+from bundler.replay.runner import Ask, Job, Session, Unit, run_units
+from bundler.worker.sandbox import make_undumpable
+
+_GIB = 1 << 30
+_CHECKPOINT_S = 5.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be replayed."""
+
+    device: bool = True
+    interpreter: bool = True
+    architectures: tuple[int, ...] = ()
+    """Compute capabilities times ten, for the compile grounds."""
+    seed: int = 0
+    candidates: tuple[str, ...] | None = None
+    """None: all. Controls always run: without them nothing shows that a ground can tell."""
+    cases: tuple[str, ...] | None = None
+    jobs: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    bundle: Digest | None = None
+
+    def grounds(self) -> tuple[str, ...]:
+        """The names of the grounds, in the order in which they run."""
+        names = [Ground.DEVICE.value] if self.device else []
+        names += [f"compile:sm_{sm}" for sm in self.architectures]
+        return (*names, Ground.INTERPRETER.value) if self.interpreter else tuple(names)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Progress: one unit was answered."""
+
+    ground: str
+    done: int
+    total: int
+
+
+@dataclass
+class Watch:
+    """Who looks on: called from several threads, one at a time."""
+
+    step: Callable[[Step], None] = lambda step: None
+    checkpoint: Callable[[Evidence], None] = lambda evidence: None
+    """Given the evidence so far, marked incomplete, at most every few seconds."""
+
+
+def replay(loaded: Loaded, request: Request, watch: Watch) -> Evidence:
+    """Judge every cell of ``request`` and return the record; an interrupted replay returns what it had.
+
+    Raises BadExperiment when the harness fails, UnavailableError when no process can be started.
+    """
+    return _Replay(loaded, request, watch).run()
+
+
+class _Replay:
+    def __init__(self, loaded: Loaded, request: Request, watch: Watch) -> None:
+        self._loaded = loaded
+        self._request = request
+        self._watch = watch
+        self._candidates = _selected(loaded.experiment, request.candidates)
+        self._cases = tuple(
+            case for case in loaded.experiment.expand() if request.cases is None or case.id in request.cases
+        )
+        self._cells = Cells(request.grounds(), self._candidates, self._cases)
+        self._kernels = compile_ground.KernelTable()
+        self._grounds: dict[str, _Ground] = {name: _Ground() for name in request.grounds()}
+        self._judge_isolation = {"undumpable": make_undumpable()}
+        self._started = datetime.now(UTC)
+        self._clock = time.monotonic()
+        self._checkpoint_at = self._clock + _CHECKPOINT_S
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._host: Host = probe_host()
+
+    def run(self) -> Evidence:
+        """All grounds in turn."""
+        complete = False
+        with contextlib.ExitStack() as stack:
+            try:
+                self._all_grounds(stack)
+                complete = True
+            except KeyboardInterrupt:
+                self._stop.set()
+        return self._evidence(complete=complete)
+
+    def _all_grounds(self, stack: contextlib.ExitStack) -> None:
+        oracle_zygote = stack.enter_context(_zygote("oracle"))
+        oracle = stack.enter_context(
+            Oracle(oracle_zygote, self._loaded.experiment, self._loaded.harness, self._request.seed)
+        )
+        self._judge_isolation["harness"] = _summary(oracle.isolation)
+        if self._request.device or self._request.architectures:
+            assembler = compile_ground.Assembler(stack.enter_context(_zygote("assembler")))
+            stack.callback(assembler.close)
+            if self._request.device:
+                self._device(oracle, assembler)
+            if self._request.architectures:
+                self._compile(oracle, assembler)
+        if self._request.interpreter:
+            self._interpreter(oracle)
+
+    # --- grounds -----------------------------------------------------------------------------------
+
+    def _device(self, oracle: Oracle, assembler: compile_ground.Assembler) -> None:
+        name = Ground.DEVICE.value
+        with self._timed([name]):
+            if not self._host.gpus:
+                return self._not_available(name, Why.NO_DEVICE, self._host.no_gpu)
+            try:
+                zygote = Zygote("device")
+            except ZygoteFailed as error:
+                return self._not_available(name, Why.NO_DEVICE, _last_line(error))
+            with zygote:
+                device = probe(zygote, assembler)
+                if device.why_not:
+                    unsupported = device.why_not.startswith("host unsupported")
+                    why = Why.UNSUPPORTED_HOST if unsupported else Why.NO_DEVICE
+                    return self._not_available(name, why, device.why_not)
+                self._execute(name, zygote, oracle, jobs=1, device=device)
+        return None
+
+    def _interpreter(self, oracle: Oracle) -> None:
+        name = Ground.INTERPRETER.value
+        with self._timed([name]), _zygote(name, {"TRITON_INTERPRET": "1"}) as zygote:
+            self._execute(name, zygote, oracle, jobs=self._request.jobs, device=None)
+
+    def _execute(
+        self, name: str, zygote: Zygote, oracle: Oracle, *, jobs: int, device: Device | None
+    ) -> None:
+        def units(candidate: Candidate) -> list[Unit]:
+            ready = []
+            for case in self._cases:
+                reason = _not_on(case, Ground(name)) or (lacks(case, device) if device else None)
+                if reason is not None:
+                    self._cells.put(candidate, case, {name: reason})
+                else:
+                    ready.append(Unit(case, (name,)))
+            return ready
+
+        def ask(job: Job, session: Session) -> Ask:
+            return execute.caller(job, oracle, session, on_device=device is not None)
+
+        self._drive(zygote, [name], units, ask, jobs)
+
+    def _compile(self, oracle: Oracle, assembler: compile_ground.Assembler) -> None:
+        names = [f"compile:sm_{sm}" for sm in self._request.architectures]
+
+        def units(candidate: Candidate) -> list[Unit]:
+            ready = []
+            for case in self._cases:
+                skipped = {
+                    f"compile:sm_{sm}": reason
+                    for sm in self._request.architectures
+                    if (reason := _not_on(case, Ground.COMPILE) or too_old(case, sm))
+                }
+                self._cells.put(candidate, case, skipped)
+                if left := tuple(name for name in names if name not in skipped):
+                    ready.append(Unit(case, left))
+            return ready
+
+        def ask(job: Job, session: Session) -> Ask:
+            return compile_ground.compiler(job, oracle, assembler, self._kernels)
+
+        with self._timed(names), _zygote("compile") as zygote:
+            self._drive(zygote, names, units, ask, self._request.jobs)
+
+    # --- candidates --------------------------------------------------------------------------------
+
+    def _drive(
+        self,
+        zygote: Zygote,
+        names: Sequence[str],
+        units: Callable[[Candidate], list[Unit]],
+        ask: Callable[[Job, Session], Ask],
+        jobs: int,
+    ) -> None:
+        """Every candidate, ``jobs`` at a time, each in processes of its own."""
+        waiting = [(candidate, units(candidate)) for candidate in self._candidates]
+        total = sum(len(its) for _, its in waiting)
+        done = 0
+
+        def one(candidate: Candidate, its: list[Unit]) -> None:
+            nonlocal done
+            session = Session()
+            job = Job(
+                self._loaded.experiment, candidate, self._loaded.sources[candidate.id], self._allowance(names)
+            )
+            for unit, outcomes in run_units(job, zygote, its, ask(job, session), session):
+                self._cells.put(candidate, unit.case, outcomes)
+                with self._lock:
+                    done += len(outcomes) / len(names)  # type: ignore[assignment]
+                    self._watch.step(Step(names[0].split(":")[0], int(done), total))
+                    self._maybe_checkpoint()
+                if self._stop.is_set():
+                    return
+            self._keep(names, candidate, session)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            futures = [pool.submit(one, candidate, its) for candidate, its in waiting]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            except KeyboardInterrupt:
+                self._stop.set()
+                zygote.close()
+                raise
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+            for future in futures:
+                if future.done() and not future.cancelled():
+                    future.result()
+
+    def _allowance(self, names: Sequence[str]) -> Allowance:
+        memory = int(self._loaded.experiment.limits.host_memory_gib * _GIB)
+        # Stand-ins of huge inputs are address space that is never touched, on top of the memory.
+        data = None if Ground.DEVICE in names else memory + 32 * _GIB
+        return Allowance(memory_bytes=memory, data_bytes=data)
+
+    def _keep(self, names: Sequence[str], candidate: Candidate, session: Session) -> None:
+        with self._lock:
+            for name in names:
+                ground = self._grounds[name]
+                ground.isolation = ground.isolation or session.isolation
+                if session.tuned:
+                    ground.tuned[candidate.id] = session.tuned
+                if session.printed.strip():
+                    ground.printed[candidate.id] = session.printed.decode(errors="replace")
+
+    def _not_available(self, name: str, why: Why, reason: str) -> None:
+        for candidate in self._candidates:
+            for case in self._cases:
+                self._cells.put(candidate, case, {name: NotRun(why=why, detail=reason)})
+        self._grounds[name].unavailable = reason
+
+    @contextlib.contextmanager
+    def _timed(self, names: Sequence[str]) -> Iterator[None]:
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            for name in names:
+                self._grounds[name].seconds = round(time.monotonic() - started, 2)
+
+    # --- the record --------------------------------------------------------------------------------
+
+    def _maybe_checkpoint(self) -> None:
+        if time.monotonic() >= self._checkpoint_at:
+            self._watch.checkpoint(self._evidence(complete=False))
+            self._checkpoint_at = time.monotonic() + _CHECKPOINT_S
+
+    def _evidence(self, *, complete: bool) -> Evidence:
+        cells, kernels = renumber(self._cells.snapshot(), self._kernels.kernels)
+        return Evidence(
+            schema=SCHEMA,
+            subject=self._subject(),
+            started=self._started.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - self._clock, 1),
+            complete=complete,
+            host=self._host,
+            settings=Settings(
+                seed=self._request.seed,
+                grounds=self._request.grounds(),
+                candidates=self._request.candidates,
+                cases=self._request.cases,
+            ),
+            judge_isolation=self._judge_isolation,
+            grounds={name: self._report(name, grid) for name, grid in cells.items()},
+            kernels=kernels,
+        )
+
+    def _report(self, name: str, grid: Grid) -> GroundReport:
+        ground = self._grounds[name]
+        reason = ground.unavailable
+        status = "not-available" if reason else "judged"
+        if not reason:
+            reason = misbehaviour(self._loaded.experiment, Ground(name.split(":", maxsplit=1)[0]), grid)
+            status = "invalid" if reason else "judged"
+        return GroundReport(
+            status=status,
+            reason=reason,
+            cells=grid,
+            tuned=ground.tuned,
+            printed=ground.printed,
+            seconds=ground.seconds,
+            isolation=ground.isolation,
+        )
+
+    def _subject(self) -> Subject:
+        return Subject(
+            experiment=self._loaded.experiment.id,
+            harness=Digest.of(self._loaded.harness),
+            cases=self._loaded.cases_digest,
+            candidates={c.id: Digest.of(self._loaded.sources[c.id]) for c in self._candidates},
+            bundle=self._request.bundle,
+            replayer=bundler.__version__,
+        )
+
+
+@dataclass
+class _Ground:
+    """What is known of a ground beside its cells."""
+
+    unavailable: str = ""
+    seconds: float = 0
+    isolation: dict[str, str] = field(default_factory=dict)
+    tuned: dict[str, dict[str, str]] = field(default_factory=dict)
+    printed: dict[str, str] = field(default_factory=dict)
+
+
+def _selected(experiment: Experiment, wanted: tuple[str, ...] | None) -> tuple[Candidate, ...]:
+    return tuple(
+        candidate
+        for candidate in experiment.candidates()
+        if wanted is None or candidate.id in wanted or candidate.arm.origin is Origin.CONTROL
+    )
+
+
+def _not_on(case: Case, ground: Ground) -> Outcome | None:
+    """The reason why a case has no cell on a ground; None when it has one."""
+    if ground in case.grounds:
+        return None
+    return NotRun(why=Why.NOT_ON_THIS_GROUND, detail=f"the case is for {', '.join(case.grounds)}")
+
+
+def _zygote(flavour: str, environment: dict[str, str] | None = None) -> Zygote:
+    try:
+        return Zygote(flavour, environment=environment)
+    except ZygoteFailed as error:
+        raise UnavailableError(
+            f"the {flavour} ground could not be started: {_last_line(error)}",
+            hint="torch and triton have to be installed in this Python, as they are in a bundle's runtime",
+        ) from None
+
+
+def _last_line(error: Exception) -> str:
+    return (str(error).splitlines() or ["no reason given"])[-1][:300]
+
+
+def _summary(isolation: dict[str, str]) -> str:
+    """``held``, or the steps that did not."""
+    missing = [f"{step}: {state}" for step, state in isolation.items() if state != "held"]
+    return "; ".join(missing) or "held"
