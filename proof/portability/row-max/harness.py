@@ -10,7 +10,8 @@ start may change.
 
 There is no NaN in the inputs. The kernel drops NaN, because fmaxf does; the base task says "the
 maximum of each row" and never mentions NaN. A case with NaN would judge an answer by a property that
-is only implied, so none is here and nothing is claimed about it.
+is only implied. Triton's interpreter could not judge it either: in 3.7.1 it computes tl.maximum with
+numpy.maximum, which keeps NaN, whatever propagate_nan says. So nothing is claimed about NaN.
 """
 
 import numpy as np
