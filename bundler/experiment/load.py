@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -58,10 +58,10 @@ class Loaded:
         return Digest.of(json.dumps(meaning, sort_keys=True, separators=(",", ":")).encode())
 
 
-def load(folder: Path) -> Loaded:
+def load(folder: Path, *, evidence: bool = True) -> Loaded:
     """Read ``proof/<category>/<kernel>``, hold every file against its digest, extract the candidates.
 
-    Raises BadExperiment, naming the file and what to do; BadEvidence for a recorded evidence file.
+    Without ``evidence`` the recorded evidence is left alone: it is about to be recorded. Raises BadExperiment, naming the file and what to do; BadEvidence for a recorded evidence file.
     Runs nothing.
     """
     # 1. The declaration, and where it stands.
@@ -78,8 +78,8 @@ def load(folder: Path) -> Loaded:
     for arm in experiment.arms:
         _check_prompt(loaded, arm)
     # 4. The recorded evidence, which has to be of these very files.
-    recorded = tuple((path, _evidence(loaded, path)) for path in experiment.evidence)
-    return Loaded(folder, root, experiment, declaration, harness, base_task, outputs, sources, recorded)
+    recorded = tuple((path, _evidence(loaded, path)) for path in experiment.evidence if evidence)
+    return replace(loaded, recorded=recorded)
 
 
 def parse(declaration: bytes, name: str) -> Experiment:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bundler.errors import ExitCode
 from bundler.model.evidence import Evidence, GroundReport
 from bundler.model.outcome import NotRun, Outcome, Passed, kind
 from bundler.model.verdict import CellVerdict, GroundVerdict, Judgement, Verdict
@@ -77,3 +78,16 @@ def _difference(now: Outcome) -> str:
 
 def _ptx(evidence: Evidence, outcome: Passed) -> list[str]:
     return [evidence.kernels[index].ptx for index in outcome.kernels]
+
+
+def exit_code(replayed: Evidence, verdict: Verdict) -> ExitCode:
+    """What the process says by how it ends; the gravest that is true."""
+    if not verdict.complete:
+        return ExitCode.INCOMPLETE
+    if verdict.count(Judgement.DIFFERS):
+        return ExitCode.DIFFERS
+    if any(report.status == "invalid" for report in replayed.grounds.values()):
+        return ExitCode.INVALID
+    if not verdict.count(Judgement.REPRODUCED):
+        return ExitCode.NOTHING_JUDGED
+    return ExitCode.OK

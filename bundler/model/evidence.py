@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+import json
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -93,3 +94,26 @@ class Evidence(Frozen):
     judge_isolation: dict[str, str] = {}
     grounds: dict[GroundName, GroundReport]
     kernels: tuple[Kernel, ...] = ()
+
+
+def evidence_json(evidence: Evidence) -> bytes:
+    """The file's bytes: what is empty left out, a candidate's row and a kernel a line each."""
+    value = _without_empty(evidence.model_dump(mode="json", by_alias=True))
+    return (_lay_out(value, 4) + "\n").encode()
+
+
+def _without_empty(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return [_without_empty(item) for item in value] if isinstance(value, list) else value
+    kept = {key: _without_empty(item) for key, item in value.items()}
+    return {key: item for key, item in kept.items() if item not in (None, "", [], {})}
+
+
+def _lay_out(value: Any, levels: int) -> str:
+    """JSON whose outermost ``levels`` have a line for each entry."""
+    if levels == 0 or not value or not isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(_lay_out(item, 0) for item in value) + "\n]"
+    rows = (f"{json.dumps(key)}:{_lay_out(item, levels - 1)}" for key, item in value.items())
+    return "{\n" + ",\n".join(rows) + "\n}"

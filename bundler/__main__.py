@@ -1,0 +1,5 @@
+"""``python -m bundler``."""
+
+from bundler.cli.main import main
+
+main()

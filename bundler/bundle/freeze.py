@@ -1,0 +1,91 @@
+"""From an experiment's folder to an image: the runtime's layers, the replayer, the experiment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import bundler
+from bundler.bundle.content import BUNDLE_PREFIX, REPLAYER_PREFIX, experiment_entries, replayer_entries
+from bundler.errors import UnavailableError, UsageError
+from bundler.experiment.load import Loaded
+from bundler.oci.archive_reader import read_archive
+from bundler.oci.image import Image, append, own_layers, rebase
+from bundler.oci.layer import Layer, build_layer
+from bundler.oci.layout import read_layout
+
+RUNTIMES = Path("build/images")
+"""Where ``make images`` puts the bases, relative to the repository's root."""
+EXPERIMENT_LABEL = "bundler.experiment"
+USER = "65534:65534"
+ENTRYPOINT = ("python3", "-P", "-s", "-B", f"/{REPLAYER_PREFIX}")
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A frozen experiment."""
+
+    image: Image
+    added_bytes: int
+    """What the replayer's and the experiment's layers add to the base."""
+
+
+def freeze(loaded: Loaded, base: Image | None) -> Frozen:
+    """The bundle of ``loaded`` on ``base``; without one it cannot be run until it is rebased.
+
+    The image depends on the experiment, the replayer and the base alone.
+    """
+    experiment = loaded.experiment
+    layers = [replayer_layer(), build_layer(experiment_entries(loaded), BUNDLE_PREFIX)]
+    image = append(
+        base,
+        layers,
+        entrypoint=ENTRYPOINT,
+        cmd=("verify",),
+        user=USER,
+        working_dir="/tmp",  # noqa: S108 (the one folder that is writable under --read-only)
+        env={"BUNDLER_BUNDLE": f"/{BUNDLE_PREFIX}", "PYTHONDONTWRITEBYTECODE": "1"},
+        labels={
+            EXPERIMENT_LABEL: experiment.id,
+            "org.opencontainers.image.title": f"bundler: {experiment.id}",
+            "org.opencontainers.image.description": experiment.title,
+            "org.opencontainers.image.version": bundler.__version__,
+        },
+        comments=(f"replayer {bundler.__version__}", f"experiment {experiment.id}"),
+    )
+    return Frozen(image, sum(layer.size for layer in layers))
+
+
+def replayer_layer() -> Layer:
+    """This very bundler as a layer."""
+    return build_layer(replayer_entries(), REPLAYER_PREFIX)
+
+
+def put_on(image: Image, base: Image | None) -> Frozen:
+    """The same bundle on another base."""
+    moved = rebase(image, base)
+    return Frozen(moved, sum(layer.size for layer in own_layers(moved)))
+
+
+def find_base(name: str, root: Path) -> Image:
+    """The base that ``name`` means: a runtime of ``images/`` as built below ``root``, a folder, or a tar.
+
+    Raises UsageError for a name that is none of them, UnavailableError for a runtime that is not built.
+    """
+    built = root / RUNTIMES / name
+    if (built / "oci-layout").is_file():
+        return read_layout(built, own_store=True)
+    path = Path(name)
+    if path.is_dir():
+        return read_layout(path)
+    if path.is_file():
+        return read_archive(path)
+    if (root / "images" / name / "runtime.yaml").is_file():
+        raise UnavailableError(
+            f"the runtime {name!r} is not built: {str(built)!r} is not there",
+            hint=f"run: make images RUNTIMES={name}, or freeze with --bare and rebase later",
+        )
+    raise UsageError(
+        f"{name!r} is no base: neither a runtime of images/, nor an OCI layout, nor a tar",
+        hint="use cpu, cuda13, a folder or a tar",
+    )

@@ -1,0 +1,71 @@
+"""``bundler freeze`` and ``bundler rebase``: write a bundle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bundler.bundle.freeze import EXPERIMENT_LABEL, Frozen, find_base, put_on
+from bundler.bundle.freeze import freeze as freeze_experiment
+from bundler.errors import UsageError
+from bundler.experiment.load import load
+from bundler.oci.archive import write_archive
+from bundler.oci.archive_reader import read_archive
+
+Output = Annotated[Path, typer.Option("-o", "--output", help="The tar to write.")]
+Thin = Annotated[
+    bool, typer.Option("--thin", help="Leave the base's layers out: loads only where Docker has the base.")
+]
+
+
+def freeze(
+    folder: Annotated[Path, typer.Argument(help="proof/<category>/<kernel>")],
+    output: Output,
+    base: Annotated[
+        str | None,
+        typer.Option(help="cpu, cuda13, an OCI layout or a tar. The experiment's own runtime by default."),
+    ] = None,
+    bare: Annotated[
+        bool, typer.Option("--bare", help="Without a runtime; rebase puts it on one later.")
+    ] = False,
+    thin: Thin = False,
+    tag: Annotated[str | None, typer.Option(help="The image's name, as NAME:TAG.")] = None,
+) -> None:
+    """Freeze an experiment into one tar that is both an OCI layout and a Docker archive.
+
+    The same experiment, bundler and base give the same bytes on every machine.
+    """
+    if bare and base is not None:
+        raise UsageError("--bare and --base contradict each other", hint="give one of the two")
+    loaded = load(folder)
+    image = None if bare else find_base(base or loaded.experiment.runtime, loaded.root)
+    _write(freeze_experiment(loaded, image), output, tag or _tag(loaded.experiment.id), thin)
+
+
+def rebase(
+    archive: Annotated[Path, typer.Argument(help="A tar that bundler froze.")],
+    base: Annotated[str, typer.Option(help="cpu, cuda13, an OCI layout or a tar.")],
+    output: Output,
+    thin: Thin = False,
+    tag: Annotated[str | None, typer.Option(help="The image's name, as NAME:TAG.")] = None,
+) -> None:
+    """Put a frozen experiment on another runtime; the result is what freezing on it would have given."""
+    image = read_archive(archive, allow_thin=True)
+    name = image.config.labels.get(EXPERIMENT_LABEL, "experiment")
+    _write(put_on(image, find_base(base, Path.cwd())), output, tag or _tag(name), thin)
+
+
+def _tag(experiment: str) -> str:
+    return f"{experiment.replace('/', '-')}:latest"
+
+
+def _write(frozen: Frozen, output: Path, tag: str, thin: bool) -> None:
+    write_archive(frozen.image, output, reference=tag, thin=thin)
+    typer.echo(f"{frozen.image.digest}  {output}")
+    typer.echo(
+        f"{tag}: {len(frozen.image.layers)} layers; the experiment and the replayer add "
+        f"{frozen.added_bytes / 1024:.0f} KiB",
+        err=True,
+    )

@@ -1,0 +1,82 @@
+"""The command line's top: the commands, and the one place where an error becomes an exit code."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+import bundler
+from bundler.cli import freeze, host, record, schema, show, skills, verify
+from bundler.errors import BundlerError, ExitCode
+
+app = typer.Typer(
+    name="bundler",
+    help="Freeze a before/after experiment on GPU kernels into an image, and verify it anywhere.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(verify.verify)
+app.command()(freeze.freeze)
+app.command()(freeze.rebase)
+app.command()(show.show)
+app.command()(show.env)
+app.command()(show.extract)
+app.command()(record.record)
+app.command()(host.host)
+app.command()(schema.schema)
+app.add_typer(skills.app, name="skills", help="The skills of this repository.")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(bundler.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Freeze a before/after experiment on GPU kernels into an image, and verify it anywhere."""
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    sys.exit(_run())
+
+
+def _interrupt(*_: object) -> None:
+    """``docker stop`` ends a replay as Ctrl-C does: with the cells that it had."""
+    raise KeyboardInterrupt
+
+
+def _run() -> int:
+    try:
+        code = app(standalone_mode=False)
+    except BundlerError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)
+        return ExitCode.INTERRUPTED
+    except SystemExit:
+        # typer ends so, outside standalone mode, only when who read our output has gone.
+        return ExitCode.INTERRUPTED
+    except Exception as error:
+        # typer's own errors, whose class moves from release to release, know how to show themselves.
+        if not (hasattr(error, "show") and hasattr(error, "format_message")):
+            raise
+        error.show()
+        return ExitCode.USAGE
+    return int(code or 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Options that several commands share, and what they mean together."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from bundler.errors import UsageError
+from bundler.experiment.load import Loaded
+from bundler.model.experiment import Ground
+from bundler.replay.replay import Request
+from bundler.worker.archs import ARCHITECTURES
+
+GroundOption = Annotated[
+    list[Ground] | None, typer.Option("--ground", help="Only this ground; may be repeated. All by default.")
+]
+ArchOption = Annotated[
+    list[int] | None,
+    typer.Option("--arch", help="Compile for this architecture too, as 86 for sm_86; may be repeated."),
+]
+CandidateOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--candidate", help="Only this candidate, as with-skill/01, and the controls; may be repeated."
+    ),
+]
+CaseOption = Annotated[list[str] | None, typer.Option("--case", help="Only this case; may be repeated.")]
+SeedOption = Annotated[
+    str, typer.Option("--seed", help="The inputs' seed: a number, or random for values nobody has seen.")
+]
+JobsOption = Annotated[
+    int,
+    typer.Option("--jobs", min=0, help="Candidates at a time on the CPU grounds; 0: one for each processor."),
+]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a command line selects of an experiment."""
+
+    grounds: Sequence[Ground] | None
+    architectures: Sequence[int] | None
+    candidates: Sequence[str] | None
+    cases: Sequence[str] | None
+    seed: str
+    jobs: int
+
+    def request(self, loaded: Loaded) -> Request:
+        """The request for ``loaded``; UsageError for a name that it does not have."""
+        experiment = loaded.experiment
+        _known("candidate", self.candidates, [c.id for c in experiment.candidates()])
+        _known("case", self.cases, [c.id for c in experiment.expand()])
+        grounds = set(self.grounds or Ground)
+        request = Request(
+            device=Ground.DEVICE in grounds,
+            interpreter=Ground.INTERPRETER in grounds,
+            architectures=self._architectures(loaded) if Ground.COMPILE in grounds else (),
+            seed=_seed(self.seed),
+            candidates=tuple(self.candidates) if self.candidates else None,
+            cases=tuple(self.cases) if self.cases else None,
+        )
+        return request if self.jobs == 0 else Request(**(vars(request) | {"jobs": self.jobs}))
+
+    def _architectures(self, loaded: Loaded) -> tuple[int, ...]:
+        """Those of the recorded evidence, or of the declaration where there is none, and those asked for."""
+        recorded = {
+            int(name.removeprefix("compile:sm_"))
+            for _, evidence in loaded.recorded
+            for name in evidence.grounds
+            if name.startswith("compile:")
+        }
+        wanted = (recorded or set(loaded.experiment.architectures)) | set(self.architectures or ())
+        if unknown := sorted(wanted - ARCHITECTURES.keys()):
+            raise UsageError(
+                f"sm_{unknown[0]} is not in the table of architectures",
+                hint=f"use one of {', '.join(map(str, ARCHITECTURES))}",
+            )
+        return tuple(sorted(wanted))
+
+
+def _known(what: str, wanted: Sequence[str] | None, there: Sequence[str]) -> None:
+    for name in wanted or ():
+        if name not in there:
+            raise UsageError(f"there is no {what} {name!r}", hint=f"use one of: {', '.join(there[:40])}")
+
+
+def _seed(text: str) -> int:
+    if text == "random":
+        return secrets.randbits(53)
+    try:
+        seed = int(text)
+    except ValueError:
+        seed = -1
+    if not 0 <= seed < 2**63:
+        raise UsageError(f"{text!r} is no seed", hint="give a whole number from 0 on, or random")
+    return seed

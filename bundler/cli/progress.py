@@ -1,0 +1,40 @@
+"""How far a replay is: a bar on a terminal, lines for a bundler outside, else nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from bundler.engine.verify import progress_line
+from bundler.replay.replay import Step
+
+
+@contextlib.contextmanager
+def stepping(console: Console) -> Iterator[Callable[[Step], None]]:
+    """A function that takes steps, for as long as the block runs."""
+    if os.environ.get("BUNDLER_PROGRESS") == "lines":
+        yield lambda step: print(progress_line(step), file=sys.stderr, flush=True)
+    elif console.is_terminal:
+        with _bar(console) as step:
+            yield step
+    else:
+        yield lambda step: None
+
+
+@contextlib.contextmanager
+def _bar(console: Console) -> Iterator[Callable[[Step], None]]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def step(now: Step) -> None:
+            if now.ground not in tasks:
+                tasks[now.ground] = progress.add_task(now.ground, total=now.total)
+            progress.update(tasks[now.ground], completed=now.done, total=now.total)
+
+        yield step

@@ -1,0 +1,49 @@
+"""``bundler record``: run an experiment here and store what came of it as recorded evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from bundler.cli import options, progress
+from bundler.errors import ExitCode, UsageError
+from bundler.experiment.load import load
+from bundler.files import write_whole
+from bundler.judge.verdict import hold
+from bundler.model.base import NAME
+from bundler.model.evidence import evidence_json
+from bundler.replay.replay import Watch, replay
+from bundler.report import terminal
+
+
+def record(
+    folder: Annotated[Path, typer.Argument(help="proof/<category>/<kernel>")],
+    name: Annotated[str, typer.Argument(help="Of the host: the evidence goes to evidence/NAME.json.")],
+    ground: options.GroundOption = None,
+    arch: options.ArchOption = None,
+    seed: options.SeedOption = "0",
+    jobs: options.JobsOption = 0,
+) -> None:
+    """Judge every cell on this host and store the evidence below the experiment's folder.
+
+    A ground whose controls misbehave is not stored: nothing is, and the exit code is 5.
+    """
+    if not NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name", hint="use lowercase letters, digits and hyphens")
+    console = Console(soft_wrap=True, highlight=False)
+    loaded = load(folder, evidence=False)
+    request = options.Selection(ground, arch, None, None, seed, jobs).request(loaded)
+    with progress.stepping(Console(stderr=True)) as step:
+        evidence = replay(loaded, request, Watch(step))
+    terminal.show(console, loaded.experiment, evidence, hold(evidence, ()), matrix=False)
+    if not evidence.complete:
+        raise typer.Exit(ExitCode.INCOMPLETE)
+    if any(report.status == "invalid" for report in evidence.grounds.values()):
+        raise typer.Exit(ExitCode.INVALID)
+    judged = {ground: report for ground, report in evidence.grounds.items() if report.status == "judged"}
+    path = folder / "evidence" / f"{name}.json"
+    write_whole(path, evidence_json(evidence.model_copy(update={"grounds": judged})))
+    console.print(f"{path}: add it to the list 'evidence' of experiment.yaml")

@@ -1,0 +1,115 @@
+"""``bundler show``, ``env`` and ``extract``: what is in a bundle, without running any of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bundler.cli.verify import TargetArgument, default_target
+from bundler.digest import Digest
+from bundler.engine import target as targets
+from bundler.errors import UnavailableError, UsageError
+from bundler.experiment.load import Loaded
+from bundler.host import probe_host
+from bundler.report.text import count, plain
+
+RUNTIME = Path("/usr/share/bundler/runtime.json")
+"""Where a runtime lists what it is made of."""
+
+
+@contextlib.contextmanager
+def loaded_target(text: str | None) -> Iterator[Loaded]:
+    """The experiment that a target holds; it is only read."""
+    target = targets.parse(text or default_target())
+    if isinstance(target, targets.Folder):
+        yield targets.load_folder(target.path)
+    elif isinstance(target, targets.Archive):
+        with targets.opened(target.path) as bundle:
+            yield bundle.loaded
+    else:
+        raise UsageError(
+            f"{target.name!r} is an image's name",
+            hint=f"run: docker run --rm {target.name} show, or name a tar or a folder",
+        )
+
+
+def show(target: TargetArgument = None) -> None:
+    """List what is frozen: task, arms, prompts, outputs, harness, recorded evidence."""
+    console = Console(soft_wrap=True, highlight=False)
+    with loaded_target(target) as loaded:
+        experiment = loaded.experiment
+        console.print(Text.assemble((experiment.id, "bold"), "  ", plain(experiment.title)))
+        console.print(_facts(loaded))
+        console.print(_arms(loaded))
+        for name, evidence in loaded.recorded:
+            grounds = ", ".join(evidence.grounds)
+            console.print(Text(f"recorded {name}: {evidence.started}, {grounds}"))
+        if not loaded.recorded:
+            console.print(Text("no recorded evidence", "yellow"))
+
+
+def _facts(loaded: Loaded) -> Table:
+    experiment = loaded.experiment
+    rows = Table.grid(padding=(0, 2))
+    facts = {
+        "skill": experiment.skill,
+        "base task": f"{experiment.base_task.path} {experiment.base_task.sha256}",
+        "harness": f"{experiment.harness.path} {Digest.of(loaded.harness)}",
+        "cases": f"{count(len(experiment.expand()), 'case')}, {count(experiment.harness.sets, 'set')} of values each",
+        "model": f"{experiment.model.name}; version {experiment.model.version}; {experiment.model.date}",
+        "runtime": experiment.runtime,
+    }
+    for name, fact in facts.items():
+        rows.add_row(Text(name, "dim"), Text(plain(fact)))
+    return rows
+
+
+def _arms(loaded: Loaded) -> Table:
+    table = Table("arm", "origin", "skill", "output", "sha256")
+    for candidate in loaded.experiment.candidates():
+        arm = candidate.arm
+        skill = arm.skill.version if arm.skill else "-"
+        table.add_row(arm.name, arm.origin, skill, candidate.output.path, candidate.output.sha256)
+    return table
+
+
+def env() -> None:
+    """Print, as JSON, what this runtime is made of and what the host is."""
+    try:
+        runtime = json.loads(RUNTIME.read_bytes())
+    except (OSError, ValueError):
+        runtime = None
+    host = probe_host().model_dump(mode="json")
+    typer.echo(json.dumps({"runtime": runtime, "host": host}, indent=1))
+
+
+def extract(
+    folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet, or is empty.")],
+    target: Annotated[str | None, typer.Option("--from", help="A tar or a folder.")] = None,
+) -> None:
+    """Write the experiment's files, its skill and every extracted candidate into a folder."""
+    with loaded_target(target) as loaded:
+        if folder.exists() and any(folder.iterdir()):
+            raise UsageError(f"{str(folder)!r} is not empty", hint="name a folder that is empty or not there")
+        try:
+            for part in (f"proof/{loaded.experiment.id}", f"skills/{loaded.experiment.skill}"):
+                shutil.copytree(loaded.root / part, folder / part, copy_function=shutil.copyfile)
+            for candidate, source in loaded.sources.items():
+                path = folder / "candidates" / f"{candidate}.py"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(source)
+        except OSError as error:
+            raise UnavailableError(
+                f"{str(folder)!r} cannot be written: {error.strerror}",
+                hint="in a container, mount a folder there that its user may write to",
+            ) from None
+    typer.echo(f"{folder}")

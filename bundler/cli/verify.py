@@ -1,0 +1,89 @@
+"""``bundler verify``: replay a bundle and hold it against its recorded evidence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from bundler.cli import options, progress
+from bundler.engine import target as targets
+from bundler.engine.verify import Engine, Options, Replayed, verified
+from bundler.errors import ExitCode, UsageError
+from bundler.files import write_whole
+from bundler.judge.verdict import exit_code, hold
+from bundler.model.evidence import Evidence, evidence_json
+from bundler.replay.replay import Watch
+from bundler.report import terminal
+from bundler.report.text import plain
+
+TargetArgument = Annotated[
+    str | None,
+    typer.Argument(help="An image, a tar, a folder. Inside a bundle's container: the bundle itself."),
+]
+
+
+def verify(
+    target: TargetArgument = None,
+    ground: options.GroundOption = None,
+    arch: options.ArchOption = None,
+    candidate: options.CandidateOption = None,
+    case: options.CaseOption = None,
+    seed: options.SeedOption = "0",
+    jobs: options.JobsOption = 0,
+    json_: Annotated[
+        str | None, typer.Option("--json", help="Write the evidence to this file; - is stdout.")
+    ] = None,
+    engine: Annotated[Engine, typer.Option(help="Where to run it.")] = Engine.AUTO,
+    gpu: Annotated[bool, typer.Option("--gpu/--no-gpu", help="Use the GPU where there is one.")] = True,
+    matrix: Annotated[bool, typer.Option("--matrix", help="Show every case, not only counts.")] = False,
+) -> None:
+    """Run the stored kernels again and say, cell by cell, whether the recorded outcome is reproduced.
+
+    Exit code 0: all that was judged is reproduced. 1: something differs. 2: usage. 3: a bad bundle.
+    4: nothing could be judged. 5: a control misbehaved. 6: something needed is not there. 7: cut short.
+    """
+    selection = options.Selection(ground, arch, candidate, case, seed, jobs)
+    console = Console(stderr=json_ == "-", soft_wrap=True, highlight=False)
+    errors = Console(stderr=True, soft_wrap=True, highlight=False)
+    save = _saver(json_)
+    with progress.stepping(errors) as step:
+        how = Options(
+            engine=engine,
+            gpu=gpu,
+            watch=Watch(step, save if json_ not in (None, "-") else lambda evidence: None),
+            say=lambda line: errors.print(Text(plain(line), "dim")),
+        )
+        with verified(targets.parse(target or default_target()), selection.request, how) as replayed:
+            save(replayed.evidence)
+            code = _report(console, replayed, matrix)
+    raise typer.Exit(code)
+
+
+def default_target() -> str:
+    """The bundle in whose container this runs; UsageError elsewhere."""
+    folder = os.environ.get("BUNDLER_BUNDLE", "")
+    if not folder:
+        raise UsageError("no target was named", hint="name an image, a tar, or proof/<category>/<kernel>")
+    return folder
+
+
+def _saver(name: str | None) -> Callable[[Evidence], None]:
+    if name is None:
+        return lambda evidence: None
+    if name == "-":
+        return lambda evidence: typer.echo(evidence_json(evidence))
+    return lambda evidence: write_whole(Path(name), evidence_json(evidence))
+
+
+def _report(console: Console, replayed: Replayed, matrix: bool) -> ExitCode:
+    verdict = hold(replayed.evidence, replayed.loaded.recorded)
+    for note in replayed.notes:
+        console.print(Text(plain(note), "dim"))
+    terminal.show(console, replayed.loaded.experiment, replayed.evidence, verdict, matrix=matrix)
+    return exit_code(replayed.evidence, verdict)

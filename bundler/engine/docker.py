@@ -1,0 +1,163 @@
+"""Docker, through its API: load a bundle, run it hardened, take its evidence.
+
+What the container prints is a stranger's: it is taken as bytes up to a limit, and never shown raw.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker
+from docker.errors import APIError, DockerException, ImageNotFound
+from docker.types import DeviceRequest
+
+from bundler.errors import BadBundle, UnavailableError, UsageError
+from bundler.oci.tree import Entry
+from bundler.oci.untar import Kind, read_members
+
+MAX_OUTPUT_BYTES = 64 << 20
+MAX_BUNDLE_BYTES = 64 << 20
+TMPFS = "rw,exec,nosuid,nodev,size=8g,mode=1777"
+"""/tmp, the one place that is writable; Triton loads the launcher that it compiles from there."""
+HARDENING: dict[str, Any] = {
+    "network_mode": "none",
+    "read_only": True,
+    "cap_drop": ["ALL"],
+    "security_opt": ["no-new-privileges"],
+    "tmpfs": {"/tmp": TMPFS},  # noqa: S108 (inside the container)
+    "pids_limit": 2048,
+}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a container."""
+
+    exit_code: int
+    stdout: bytes
+
+
+class Docker:
+    """One engine."""
+
+    def __init__(self, client: docker.DockerClient) -> None:
+        self._client = client
+
+    @classmethod
+    def connect(cls) -> Docker:
+        """The engine of the environment; UnavailableError when none answers."""
+        try:
+            client = docker.from_env(timeout=600)
+            client.ping()
+        except DockerException as error:
+            raise UnavailableError(
+                f"no Docker engine answers: {str(error)[:300]}",
+                hint="start Docker, or add --engine host to use this machine's own Python",
+            ) from None
+        return cls(client)
+
+    def load(self, path: Path) -> str:
+        """Load an archive; the id of the image that it holds."""
+        try:
+            with path.open("rb") as stream:
+                images = self._client.images.load(stream)
+        except (APIError, OSError) as error:
+            raise UnavailableError(
+                f"Docker cannot load {str(path)!r}: {str(error)[:300]}",
+                hint="a thin or bare archive has no runtime: bundler rebase puts it on one",
+            ) from None
+        return str(images[0].id)
+
+    def has_gpu(self) -> bool:
+        """Whether the engine can hand a GPU to a container."""
+        info = self._client.info()
+        runtimes = info.get("Runtimes") or {}
+        return "nvidia" in runtimes or any("nvidia" in str(spec) for spec in info.get("CDISpecDirs") or ())
+
+    @contextlib.contextmanager
+    def container(self, image: str, command: Sequence[str], *, gpu: bool) -> Iterator[Container]:
+        """A hardened container of ``image``, made but not started; it is removed in the end."""
+        gpus = [DeviceRequest(count=-1, capabilities=[["gpu"]])] if gpu else []
+        try:
+            made = self._client.containers.create(
+                image,
+                list(command),
+                device_requests=gpus,
+                environment={"BUNDLER_PROGRESS": "lines"},
+                **HARDENING,
+            )
+        except ImageNotFound:
+            raise UsageError(
+                f"{image!r} is neither a file here nor an image that Docker has",
+                hint="check the name, or load the tar: docker load -i FILE",
+            ) from None
+        except APIError as error:
+            raise UnavailableError(
+                f"Docker cannot make a container of {image!r}: {error.explanation}",
+                hint="docker info says what the engine lacks; --no-gpu leaves the GPU out",
+            ) from None
+        try:
+            yield Container(made)
+        finally:
+            with contextlib.suppress(APIError):
+                made.remove(force=True)
+
+
+class Container:
+    """One container of a bundle."""
+
+    def __init__(self, made: Any) -> None:
+        self._made = made
+
+    def entries(self, folder: str) -> list[Entry]:
+        """The files below ``folder``, read from outside before anything of the container runs."""
+        prefix = folder.rsplit("/", 1)[-1] + "/"
+        try:
+            chunks, _ = self._made.get_archive(folder)
+        except APIError:
+            raise BadBundle(f"the image has no {folder}", hint="name an image that bundler froze") from None
+        data = _limited(chunks, MAX_BUNDLE_BYTES, folder)
+        members = read_members(io.BytesIO(data), size=len(data), limit=20_000, name=folder)
+        return [
+            Entry(m.name.removeprefix(prefix), data[m.offset : m.offset + m.size], m.executable)
+            for m in members
+            if m.kind is Kind.FILE
+        ]
+
+    def run(self, on_stderr: Callable[[bytes], None]) -> Ran:
+        """Start it and wait for its end; stderr is handed over as it comes."""
+        stream = self._made.attach(stdout=True, stderr=True, stream=True, logs=False, demux=True)
+        try:
+            self._made.start()
+        except APIError as error:
+            raise UnavailableError(
+                f"the container does not start: {error.explanation}",
+                hint="without NVIDIA's container toolkit add --no-gpu, or --engine host",
+            ) from None
+        stdout = bytearray()
+        for out, err in stream:
+            stdout += out or b""
+            if len(stdout) > MAX_OUTPUT_BYTES:
+                self._made.kill()
+                raise BadBundle(
+                    f"the container printed over {MAX_OUTPUT_BYTES} bytes", hint="do not trust this bundle"
+                )
+            if err:
+                on_stderr(err)
+        return Ran(int(self._made.wait()["StatusCode"]), bytes(stdout))
+
+
+def _limited(chunks: Iterator[bytes], most: int, what: str) -> bytes:
+    data = bytearray()
+    for chunk in chunks:
+        data += chunk
+        if len(data) > most:
+            raise BadBundle(
+                f"{what} in the image is over {most} bytes", hint="name an image that bundler froze"
+            )
+    return bytes(data)

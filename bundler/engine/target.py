@@ -1,0 +1,91 @@
+"""What a command is pointed at: an experiment's folder, an unpacked bundle, an archive, an image's name."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.bundle.content import is_bundle, open_bundle
+from bundler.bundle.unpack import Parts, parts, unpack_experiment
+from bundler.digest import Digest
+from bundler.errors import UsageError
+from bundler.experiment.load import DECLARATION, Loaded, load
+from bundler.oci.archive_reader import read_archive
+from bundler.oci.image import Image
+from bundler.oci.layout import read_layout
+
+
+@dataclass(frozen=True)
+class Folder:
+    """An experiment's folder, or an unpacked bundle."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A tar, or an OCI layout, with a bundle in it."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class ImageName:
+    """An image that an engine knows."""
+
+    name: str
+
+
+Target = Folder | Archive | ImageName
+
+
+def parse(text: str) -> Target:
+    """What ``text`` means: what is on disk under that name comes first, else it is an image's name."""
+    path = Path(text)
+    if path.is_dir():
+        return Archive(path) if (path / "oci-layout").is_file() else Folder(path)
+    if path.is_file():
+        return Archive(path)
+    if text.startswith((".", "/", "~")) or text.endswith(".tar") or not text:
+        raise UsageError(f"{text!r} does not exist", hint="name a folder, a tar, or an image")
+    return ImageName(text)
+
+
+def load_folder(path: Path) -> Loaded:
+    """The experiment in a folder, whichever of the two kinds it is."""
+    if is_bundle(path):
+        return open_bundle(path)
+    if not (path / DECLARATION).is_file():
+        raise UsageError(
+            f"{str(path)!r} is no experiment: it has no {DECLARATION}",
+            hint="name proof/<category>/<kernel>, an unpacked bundle, a tar or an image",
+        )
+    return load(path)
+
+
+def read_image(path: Path) -> Image:
+    """The image in a tar or an OCI layout, every blob verified."""
+    return read_layout(path) if path.is_dir() else read_archive(path, allow_thin=True)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A bundle from an archive, unpacked for as long as it is needed."""
+
+    loaded: Loaded
+    digest: Digest
+    bundle: Parts
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Opened]:
+    """Unpack the bundle in ``path`` into a temporary folder. Nothing of it is run."""
+    image = read_image(path)
+    bundle = parts(image)
+    with tempfile.TemporaryDirectory(prefix="bundler-") as scratch:
+        folder = Path(scratch) / "bundle"
+        unpack_experiment(bundle, folder)
+        yield Opened(open_bundle(folder), image.digest, bundle)

@@ -1,0 +1,29 @@
+"""Writing a file so that it appears whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+from bundler.errors import UnavailableError
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a temporary beside ``path``, sync, rename. Raises UnavailableError; what was there stays then."""
+    temporary = path.with_name(f".{path.name[:64]}.{secrets.token_hex(8)}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("xb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise UnavailableError(
+            f"{str(path)!r} cannot be written: {error.strerror}",
+            hint="free some space, or name a file in a folder that you may write to",
+        ) from None

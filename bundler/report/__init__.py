@@ -1,0 +1,1 @@
+"""What a person reads: text in, nothing decided here."""

@@ -1,0 +1,133 @@
+"""An evidence and its verdict as the few facts that every form of report shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bundler.model.evidence import Evidence, GroundReport
+from bundler.model.experiment import Experiment, by_arm
+from bundler.model.outcome import Failed, NotRun, Outcome, Passed, kind, ran
+from bundler.model.verdict import Judgement, Verdict
+
+
+@dataclass(frozen=True)
+class GroundGroup:
+    """Grounds whose cells all have the same outcomes: architectures, mostly."""
+
+    names: tuple[str, ...]
+    report: GroundReport
+
+    @property
+    def title(self) -> str:
+        """``device``, ``compile sm_75 80 86``."""
+        if not self.names[0].startswith("compile:"):
+            return self.names[0]
+        return "compile " + " ".join(
+            name.removeprefix("compile:sm_" if index else "compile:") for index, name in enumerate(self.names)
+        )
+
+
+def groups(evidence: Evidence) -> list[GroundGroup]:
+    """The grounds in their order, compile grounds with equal outcomes together."""
+    found: dict[tuple[object, ...], list[str]] = {}
+    for name, report in evidence.grounds.items():
+        key: tuple[object, ...] = (name.split(":")[0], report.status, report.reason, _kinds(report))
+        found.setdefault(key, []).append(name)
+    return [GroundGroup(tuple(names), evidence.grounds[names[0]]) for names in found.values()]
+
+
+def _kinds(report: GroundReport) -> tuple[tuple[str, str, str], ...]:
+    return tuple(
+        (candidate, case, kind(outcome))
+        for candidate, row in report.cells.items()
+        for case, outcome in row.items()
+    )
+
+
+@dataclass(frozen=True)
+class Count:
+    """Cells of one arm on one ground."""
+
+    passed: int
+    judged: int
+    not_run: int
+
+
+def counts(experiment: Experiment, report: GroundReport) -> dict[str, Count]:
+    """By arm."""
+    found = {}
+    for arm, candidates in by_arm(experiment):
+        outcomes = [o for c in candidates for o in report.cells.get(c.id, {}).values()]
+        judged = [o for o in outcomes if ran(o)]
+        found[arm.name] = Count(
+            sum(isinstance(o, Passed) for o in judged), len(judged), len(outcomes) - len(judged)
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """The cells of one candidate on one group of grounds that did not pass in one way."""
+
+    candidate: str
+    ground: str
+    kind: str
+    cases: tuple[str, ...]
+    detail: str
+    """Of the first of them."""
+
+
+def troubles(group: GroundGroup) -> list[Trouble]:
+    """All that ran and did not pass, grouped."""
+    found: dict[tuple[str, str], list[str]] = {}
+    details: dict[tuple[str, str], str] = {}
+    for candidate, row in group.report.cells.items():
+        for case, outcome in row.items():
+            if ran(outcome) and not isinstance(outcome, Passed):
+                key = (candidate, kind(outcome))
+                found.setdefault(key, []).append(case)
+                details.setdefault(key, detail(outcome))
+    return [Trouble(c, group.title, k, tuple(cases), details[c, k]) for (c, k), cases in found.items()]
+
+
+def detail(outcome: Outcome) -> str:
+    """What is known of an outcome beside its kind, in one text: the last line of an error, as a rule."""
+    if isinstance(outcome, Failed):
+        lines = [line for line in outcome.error.splitlines() if line.strip()]
+        return lines[-1] if len(lines) > 1 else outcome.error
+    return str(getattr(outcome, "detail", ""))
+
+
+def marks(report: GroundReport) -> dict[str, tuple[str, ...]]:
+    """What was marked on a candidate's cells, each mark once."""
+    found: dict[str, tuple[str, ...]] = {}
+    for candidate, row in report.cells.items():
+        seen = {str(mark): None for outcome in row.values() for mark in getattr(outcome, "marks", ())}
+        if seen:
+            found[candidate] = tuple(seen)
+    return found
+
+
+def not_run(report: GroundReport) -> Mapping[str, int]:
+    """The reasons why cells were not run, with how many."""
+    reasons: Counter[str] = Counter()
+    for row in report.cells.values():
+        for outcome in row.values():
+            if isinstance(outcome, NotRun):
+                reasons[outcome.detail or outcome.why] += 1
+    return reasons
+
+
+def differences(verdict: Verdict) -> list[tuple[str, str, str, str, tuple[str, ...], str]]:
+    """Ground, candidate, recorded, replayed, cases and the first reason of every group of differing cells."""
+    found: dict[tuple[str, str, str, str], list[str]] = {}
+    why: dict[tuple[str, str, str, str], str] = {}
+    for ground in verdict.grounds:
+        for cell in ground.cells:
+            if cell.judgement is Judgement.DIFFERS:
+                key = (ground.ground, cell.candidate, cell.recorded, cell.replayed)
+                found.setdefault(key, []).append(cell.case)
+                why.setdefault(key, cell.why)
+    return [(*key, tuple(cases), why[key]) for key, cases in found.items()]

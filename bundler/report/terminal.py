@@ -1,0 +1,262 @@
+"""The report of a replay for a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bundler.model.evidence import Evidence, GroundReport
+from bundler.model.experiment import Arm, Experiment, Origin, by_arm
+from bundler.model.host import Gpu, Host, Read
+from bundler.model.outcome import Passed, kind, ran
+from bundler.model.verdict import GroundVerdict, Judgement, Verdict
+from bundler.report import summary
+from bundler.report.text import count, few, plain
+
+GOOD, BAD, DIM, WARN = "green", "bold red", "dim", "yellow"
+
+
+def show(
+    console: Console, experiment: Experiment, evidence: Evidence, verdict: Verdict, *, matrix: bool
+) -> None:
+    """Host, matrix, what did not pass, verdict, what was not judged, result; in this order."""
+    console.print(Text.assemble((experiment.id, "bold"), "  ", plain(experiment.title)))
+    _host(console, evidence)
+    groups = summary.groups(evidence)
+    console.print()
+    console.print(_counts(experiment, groups))
+    if matrix:
+        for group in groups:
+            if group.report.status != "not-available":
+                console.print(_matrix(experiment, group))
+    _troubles(console, experiment, groups)
+    _marks(console, groups)
+    _verdict(console, verdict)
+    _not_judged(console, evidence, groups)
+    console.print()
+    console.print(result(evidence, verdict))
+
+
+# --- host ------------------------------------------------------------------------------------------
+
+
+def _host(console: Console, evidence: Evidence) -> None:
+    rows = Table.grid(padding=(0, 2))
+    rows.add_row(Text("host", DIM), Text(machine(evidence.host)))
+    for gpu in evidence.host.gpus:
+        rows.add_row(Text("gpu", DIM), Text(_gpu(gpu)))
+    if evidence.host.no_gpu:
+        rows.add_row(Text("gpu", DIM), Text(f"none: {plain(evidence.host.no_gpu)}", WARN))
+    software = ", ".join(f"{name} {version}" for name, version in evidence.host.software.items())
+    rows.add_row(Text("software", DIM), Text(plain(software)))
+    rows.add_row(Text("isolation", DIM), isolation(evidence))
+    rows.add_row(Text("seed", DIM), Text(str(evidence.settings.seed)))
+    console.print(rows)
+
+
+def machine(host: Host) -> str:
+    """Operating system and processor in one line."""
+    parts = [value(host, name) for name in ("os", "kernel", "cpu_model")]
+    return plain(", ".join(part for part in parts if part) or "unknown")
+
+
+def value(host: Host, name: str) -> str:
+    """A system field's value; empty where it was not read."""
+    reading = host.system.get(name)
+    return str(reading.value) if isinstance(reading, Read) else ""
+
+
+def _gpu(gpu: Gpu) -> str:
+    def field(name: str) -> str:
+        reading = gpu.fields.get(name)
+        if reading is None:
+            return "not asked"
+        return str(reading.value) if isinstance(reading, Read) else reading.status
+
+    memory = field("memory_total_bytes")
+    gib = f"{int(memory) / 2**30:.1f} GiB" if memory.isdigit() else memory
+    l2 = field("l2_bytes")
+    mib = f"{int(l2) / 2**20:.1f} MiB" if l2.isdigit() else l2
+    return plain(
+        f"{field('name')}, compute capability {field('compute_capability')}, {gib}, L2 {mib}, "
+        f"SM clock {field('sm_clock_mhz')} of {field('sm_clock_max_mhz')} MHz, "
+        f"limiting now: {field('event_reasons')}"
+    )
+
+
+def isolation(evidence: Evidence) -> Text:
+    """What confined the workers: all of it, or what did not hold."""
+    missing: dict[str, None] = {}
+    reports = [report.isolation for report in evidence.grounds.values() if report.isolation]
+    for report in (evidence.judge_isolation, *reports):
+        missing.update({f"{step}: {state}": None for step, state in report.items() if state != "held"})
+    if not reports:
+        return Text("no worker was started", WARN)
+    if missing:
+        return Text(plain("; ".join(missing)), WARN)
+    held = ", ".join(reports[0])
+    return Text(f"all held: {plain(held)}")
+
+
+# --- outcomes --------------------------------------------------------------------------------------
+
+
+def _arm(arm: Arm) -> Text:
+    note = {Origin.RECONSTRUCTED: " reconstructed", Origin.CONTROL: f" control, must {arm.expect}"}
+    return Text.assemble(arm.name, (note.get(arm.origin, ""), DIM))
+
+
+def _counts(experiment: Experiment, groups: list[summary.GroundGroup]) -> Table:
+    """Arms against grounds: passed of judged cells."""
+    table = Table(title="Cells passed of cells that ran", title_justify="left", title_style="bold")
+    table.add_column("arm")
+    for group in groups:
+        table.add_column(group.title, justify="right")
+    by_ground = [summary.counts(experiment, group.report) for group in groups]
+    for arm, _ in by_arm(experiment):
+        row = [_count(found[arm.name], group.report) for found, group in zip(by_ground, groups, strict=True)]
+        table.add_row(_arm(arm), *row)
+    return table
+
+
+def _count(found: summary.Count, report: GroundReport) -> Text:
+    if not found.judged:
+        return Text("not run", DIM)
+    text = f"{found.passed}/{found.judged}"
+    if report.status == "invalid":
+        return Text(f"{text} invalid", WARN)
+    return Text(text, GOOD if found.passed == found.judged else BAD)
+
+
+def _matrix(experiment: Experiment, group: summary.GroundGroup) -> Table:
+    """Cases against arms on one group of grounds."""
+    table = Table(title=f"{group.title}: candidates passed", title_justify="left", title_style="bold")
+    table.add_column("case")
+    arms = list(by_arm(experiment))
+    for arm, _ in arms:
+        table.add_column(arm.name, justify="right")
+    cases = {case: None for row in group.report.cells.values() for case in row}
+    for case in cases:
+        row = []
+        for _, candidates in arms:
+            outcomes = [group.report.cells[c.id][case] for c in candidates if c.id in group.report.cells]
+            judged = [o for o in outcomes if ran(o)]
+            passed = sum(isinstance(o, Passed) for o in judged)
+            row.append(_case_cell(passed, len(judged), sorted({kind(o) for o in outcomes})))
+        table.add_row(Text(case), *row)
+    return table
+
+
+def _case_cell(passed: int, judged: int, kinds: list[str]) -> Text:
+    if not judged:
+        return Text("-", DIM)
+    if passed == judged:
+        return Text(f"{passed}/{judged}", GOOD)
+    return Text(f"{passed}/{judged} {', '.join(k for k in kinds if k not in ('passed', 'not-run'))}", BAD)
+
+
+def _troubles(console: Console, experiment: Experiment, groups: list[summary.GroundGroup]) -> None:
+    origins = {c.id: c.arm for c in experiment.candidates()}
+    found = [trouble for group in groups for trouble in summary.troubles(group)]
+    if not found:
+        return
+    console.print(Text("\nWhat ran and did not pass", "bold"))
+    for trouble in found:
+        arm = origins[trouble.candidate]
+        console.print(
+            Text.assemble(
+                "  ",
+                (trouble.candidate, "bold"),
+                (f" ({arm.origin}) " if arm.origin is not Origin.GENERATED else " ", DIM),
+                f"on {trouble.ground}: ",
+                (f"{len(trouble.cases)} {trouble.kind}", BAD),
+                f": {few(trouble.cases)}",
+            )
+        )
+        if trouble.detail:
+            console.print(Text(f"      {plain(trouble.detail, 240)}", DIM))
+
+
+def _marks(console: Console, groups: list[summary.GroundGroup]) -> None:
+    lines = [
+        f"  {candidate} on {group.title}: {', '.join(marks)}"
+        for group in groups
+        for candidate, marks in summary.marks(group.report).items()
+    ]
+    if lines:
+        console.print(Text("\nMarked", "bold"))
+        for line in lines:
+            console.print(Text(plain(line)))
+
+
+# --- verdict ---------------------------------------------------------------------------------------
+
+
+def _verdict(console: Console, verdict: Verdict) -> None:
+    table = Table(title="\nHeld against the recorded evidence", title_justify="left", title_style="bold")
+    for heading in ("ground", "reproduced", "differ", "not judged", "PTX"):
+        table.add_column(heading, justify="left" if heading in ("ground", "PTX") else "right")
+    for ground in verdict.grounds:
+        differ = ground.count(Judgement.DIFFERS)
+        table.add_row(
+            Text(ground.ground),
+            str(ground.count(Judgement.REPRODUCED)),
+            Text(str(differ), BAD if differ else ""),
+            str(ground.count(Judgement.NOT_JUDGED)),
+            _ptx(ground),
+        )
+    console.print(table)
+    for name, candidate, recorded, replayed, cases, why in summary.differences(verdict):
+        console.print(
+            Text.assemble(
+                "  ",
+                (candidate, "bold"),
+                f" on {name}: recorded {recorded}, ",
+                (f"here {replayed}", BAD),
+                f" in {count(len(cases), 'cell')}: {few(cases)}",
+            )
+        )
+        if why:
+            console.print(Text(f"      {plain(why, 240)}", DIM))
+
+
+def _ptx(ground: GroundVerdict) -> Text:
+    total = ground.ptx_same + ground.ptx_other
+    if not total:
+        return Text("")
+    if not ground.ptx_other:
+        return Text(f"identical in all {total} cells", GOOD)
+    return Text(f"differs in {ground.ptx_other} of {total} cells", WARN)
+
+
+def _not_judged(console: Console, evidence: Evidence, groups: list[summary.GroundGroup]) -> None:
+    lines = []
+    for group in groups:
+        if group.report.status != "judged":
+            lines.append(f"  {group.title}: the whole ground, {group.report.status}: {group.report.reason}")
+            continue
+        for reason, cells in summary.not_run(group.report).items():
+            lines.append(f"  {group.title}: {count(cells, 'cell')}: {reason}")
+    if not evidence.complete:
+        lines.append("  the replay was cut short; cells that it did not reach are not judged")
+    if lines:
+        console.print(Text("\nNot judged here, and why", "bold"))
+        for line in lines:
+            console.print(Text(plain(line)))
+
+
+def result(evidence: Evidence, verdict: Verdict) -> Text:
+    """The last line: what the replay says as a whole."""
+    same, differ = verdict.count(Judgement.REPRODUCED), verdict.count(Judgement.DIFFERS)
+    tail = f"{count(same, 'cell')} reproduced, {differ:,} differ, {verdict.count(Judgement.NOT_JUDGED):,} not judged"
+    invalid = [name for name, report in evidence.grounds.items() if report.status == "invalid"]
+    if not verdict.complete:
+        return Text(f"INCOMPLETE: {tail}", BAD)
+    if differ:
+        return Text(f"DIFFERS: {tail}", BAD)
+    if invalid:
+        return Text(f"INVALID: a control misbehaved on {few(invalid)}; {tail}", BAD)
+    if not same:
+        return Text(f"NOTHING JUDGED: {tail}", WARN)
+    return Text(f"REPRODUCED: {tail}", f"bold {GOOD}")
