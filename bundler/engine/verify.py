@@ -9,17 +9,20 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bundler.bundle.content import open_bundle, replayer_entries
 from bundler.bundle.unpack import Parts
 from bundler.digest import Digest
-from bundler.engine.docker import Container, Docker
 from bundler.engine.target import Archive, Folder, ImageName, Target, load_folder, opened
 from bundler.errors import BadBundle, BadEvidence, UnavailableError
 from bundler.experiment.load import Loaded, mismatch, parse_evidence
 from bundler.model.evidence import Evidence
 from bundler.oci.unpack import unpack
 from bundler.replay.replay import Request, Step, Watch, replay
+
+if TYPE_CHECKING:
+    from bundler.engine.docker import Container, Docker
 
 PROGRESS = "@progress "
 """How a line of a container's stderr begins that tells how far its replay is."""
@@ -85,18 +88,29 @@ def _by_name(target: ImageName, plan: Plan, options: Options) -> Replayed:
             f"{target.name!r} is an image's name, which only an engine can resolve",
             hint=f"docker save {target.name} -o FILE, then name the file",
         )
-    return _in_docker(Docker.connect(), target.name, plan, options, None)
+    return _in_docker(_connect(), target.name, plan, options, None)
 
 
 def _docker_for(bundle: Parts, options: Options) -> Docker | None:
     if options.engine is Engine.HOST or (options.engine is Engine.AUTO and not bundle.base_digest):
         return None
     try:
-        return Docker.connect()
+        return _connect()
     except UnavailableError:
         if options.engine is Engine.DOCKER:
             raise
         return None
+
+
+def _connect() -> Docker:
+    """The engine; its client is imported here alone, since a bundle's runtime has none."""
+    try:
+        from bundler.engine.docker import Docker  # noqa: PLC0415
+    except ImportError:
+        raise UnavailableError(
+            "the Python package docker is not installed", hint="pip install docker, or add --engine host"
+        ) from None
+    return Docker.connect()
 
 
 def _on_host(

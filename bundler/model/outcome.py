@@ -46,6 +46,9 @@ class Mark(enum.StrEnum):
     FIRST_CALL_ONLY = "only the first call is wrong"
     LATER_CALLS_ONLY = "the first call is right, a later one is not"
     NOT_BITWISE_STABLE = "repeats differ in their bits, within the tolerance"
+    UNDEFINED_LOAD = "loads under a mask without other, so what those lanes hold is undefined"
+    """Read from the source; the outcome is by what it gave."""
+    RIGHT_ALONE = "ended its process after other cells, right in one of its own"
 
 
 class Passed(Frozen):

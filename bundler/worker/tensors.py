@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 DTYPES: dict[str, torch.dtype] = {
@@ -60,9 +61,12 @@ class Inputs:
     def allocate(cls, spec: dict[str, Any], device: str) -> Inputs:
         """The buffers of ``spec`` on ``device``, not yet filled."""
         dtype = DTYPES[spec["dtype"]]
-        # calloc'd pages cost nothing until they are touched, which lets inputs of many GiB stand in.
-        make = torch.zeros if device == "cpu" and _is_zero(spec["gap"]) else _empty
-        storage = make(spec["storage"], dtype=dtype, device=device)
+        if device == "cpu" and _is_zero(spec["gap"]):
+            # calloc'd pages cost nothing until they are touched, which lets inputs of many GiB stand in.
+            zeros = np.zeros(spec["storage"] * dtype.itemsize, dtype=np.uint8)
+            storage = torch.from_numpy(zeros).view(dtype)
+        else:
+            storage = _empty(spec["storage"], dtype=dtype, device=device)
         view = torch.as_strided(storage, spec["shape"], spec["strides"], spec["offset"])
         return cls(spec, storage, view)
 

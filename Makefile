@@ -1,0 +1,69 @@
+# The targets; `make` alone lists them.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUNTIMES ?= cpu cuda13
+EXPERIMENT ?= proof/portability/row-max
+BUILD := build
+# The versions that both runtimes pin: with them this machine's own Python makes the very same PTX.
+TORCH := torch==2.13.0 triton==3.7.1
+
+.PHONY: help dev demo test lint type unit e2e attacks images docs reproducible package clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/bundler: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e '.[docker]'
+	@touch $@
+
+$(VENV)/torch: $(BIN)/bundler
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	@touch $@
+
+$(VENV)/dev: $(BIN)/bundler pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@touch $@
+
+dev: $(VENV)/torch $(VENV)/dev ## everything that is needed to work on bundler, in .venv
+
+demo: $(BIN)/bundler ## freeze row-max and verify it: in Docker where there is one, else with this machine's Python
+	@PYTHON=$(BIN)/python EXPERIMENT=$(EXPERIMENT) MAKE="$(MAKE)" sh tests/e2e/demo.sh
+
+test: dev lint type unit ## lint, types, and the fast tests
+
+lint: $(VENV)/dev ## ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+type: $(VENV)/dev ## mypy, strict
+	$(BIN)/mypy
+
+unit: dev ## the fast tests
+	$(BIN)/python -m pytest -n auto -m "not docker and not gpu and not network and not browser and not slow"
+
+e2e: dev ## the tests with Docker, on the cpu runtime; a missing Docker is a failure
+	$(MAKE) images RUNTIMES=cpu
+	$(BIN)/python -m pytest -m docker --require docker,torch
+
+attacks: dev ## the corpus of attacks, on every ground that this machine has
+	$(BIN)/python -m tests.attacks --out $(BUILD)/attacks
+
+images: $(BIN)/bundler ## build the runtimes into build/images (needs mmdebstrap); RUNTIMES=cpu for one
+	$(BIN)/python -m bundler.runtime build $(RUNTIMES) --accept-moved-packages
+
+docs: dev ## write the generated files again: schemas/, docs/cli.md
+	$(BIN)/python -m docs.generate
+
+reproducible: $(BIN)/bundler ## freeze under other folders, users, Pythons, umasks, locales; compare the bytes
+	PYTHON=$(BIN)/python EXPERIMENT=$(EXPERIMENT) sh tests/e2e/reproducible.sh
+
+package: $(VENV)/dev ## sdist and wheel, into dist/
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build
+
+clean: ## remove what was built, the runtimes included
+	rm -rf $(BUILD) dist $(VENV)

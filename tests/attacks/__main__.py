@@ -1,0 +1,35 @@
+"""``python -m tests.attacks``: run the corpus, say what became of every attack, fail when one got through."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.attacks.corpus import GROUNDS, GroundName
+from tests.attacks.record import evidence_json, markdown, terminal
+from tests.attacks.run import run
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.attacks", description=__doc__)
+    parser.add_argument(
+        "--ground", action="append", choices=GROUNDS, help="again for several; default: the CPU grounds"
+    )
+    parser.add_argument("--only", action="append", metavar="NAME", help="one attack; again for several")
+    parser.add_argument("--seed", type=int, help="of the inputs; default: a random one, which is recorded")
+    parser.add_argument("--jobs", type=int, default=2, help="candidates at a time on the CPU grounds")
+    parser.add_argument("--out", type=Path, help="a folder for attacks.json and attacks.md")
+    options = parser.parse_args()
+    grounds: list[GroundName] = options.ground or ["interpreter", "compile"]
+    result = run(grounds, only=options.only, seed=options.seed, jobs=options.jobs)
+    sys.stdout.write(terminal(result))
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / "attacks.json").write_text(evidence_json(result), encoding="utf-8")
+        (options.out / "attacks.md").write_text(markdown(result), encoding="utf-8")
+    return 0 if result.held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""Lay a group's candidates out as an experiment, with one right and one wrong control beside them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from bundler.digest import Digest
+from bundler.experiment.load import Loaded, load
+from tests.attacks.corpus import FOLDER, GroundName, Group, on
+
+_DECLARATION = """\
+schema: bundler/experiment/1
+id: attacks/{group}
+title: Attacks on the replay
+skill: attacks/none
+language: triton
+entry: affine
+base_task: {{path: base_task.md, sha256: "{base_task}"}}
+extraction: only-block:python
+model: {{name: none, version: none, sampling: none, system_prompt: none, date: none, procedure: written by hand}}
+harness: {{path: harness.py, sets: 3}}
+own_kernel: {own_kernel}
+returns:
+  - {{name: out, dtype: float32, compare: {compare}}}
+cases:
+  - id: n={{n}}
+    axes: [[{cases}]]
+limits: {{cell_seconds: {seconds}, host_memory_gib: 3}}
+arms:
+"""
+_ARM = """\
+  - name: {name}
+    origin: {origin}
+    outputs: [{{path: {path}, sha256: "{sha256}"}}]
+"""
+_CONTROLS = {
+    "control-right": ("pass", "device, interpreter, compile"),
+    "control-wrong": ("fail", "device, interpreter"),
+    "control-uncompilable": ("fail", "compile"),
+}
+
+
+def build(root: Path, group: Group, ground: GroundName) -> Loaded:
+    """The experiment of ``group`` on ``ground`` below ``root``, loaded as any other."""
+    folder = root / "proof" / "attacks" / group.name
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(FOLDER / "candidates", folder / "candidates", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(FOLDER / "harness.py", folder)
+    (folder / "base_task.md").write_text("out = 2 * x + y\n")
+    text = _DECLARATION.format(
+        group=group.name,
+        base_task=Digest.of(b"out = 2 * x + y\n"),
+        own_kernel=group.own_kernel,
+        compare=group.compare,
+        cases=", ".join(f"{{n: {n}}}" for n in group.cases),
+        seconds=group.cell_seconds,
+    )
+    for name, (expect, grounds) in _CONTROLS.items():
+        text += _arm(folder, name, "control") + f'    expect: {expect}\n    "on": [{grounds}]\n'
+    for entry in on(ground):
+        if entry.group is group:
+            text += _arm(folder, entry.name, "reconstructed")
+    (folder / "experiment.yaml").write_text(text)
+    return load(folder)
+
+
+def _arm(folder: Path, name: str, origin: str) -> str:
+    path = f"candidates/{name}.py"
+    return _ARM.format(name=name, origin=origin, path=path, sha256=Digest.of((folder / path).read_bytes()))

@@ -1,0 +1,22 @@
+"""Reads a module-level constexpr of 3.0; its neighbour differs in nothing else."""
+
+import torch
+import triton
+import triton.language as tl
+
+SCALE = tl.constexpr(3.0)
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    x = tl.load(x_ptr + at, mask=inside, other=0.0)
+    y = tl.load(y_ptr + at, mask=inside, other=0.0)
+    tl.store(out_ptr + at, SCALE * x + y, mask=inside)
+
+
+def affine(x, y):
+    out = torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 64),)](x, y, out, x.numel(), BLOCK=64)
+    return out

@@ -1,0 +1,34 @@
+"""Asks for more shared memory than a block can have."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    x = tl.load(x_ptr + at, mask=inside, other=0.0)
+    y = tl.load(y_ptr + at, mask=inside, other=0.0)
+    tl.store(out_ptr + at, 2.0 * x + y, mask=inside)
+
+
+def right(x, y):
+    out = torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 64),)](x, y, out, x.numel(), BLOCK=64)
+    return out
+
+
+@triton.jit
+def wide(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    rows = tl.arange(0, BLOCK)[:, None] * BLOCK
+    at = rows + tl.arange(0, BLOCK)[None, :]
+    a = tl.load(x_ptr + at)
+    tl.store(out_ptr + at, tl.dot(a, a.trans()))
+
+
+def affine(x, y):
+    big = torch.zeros(512 * 512, device=x.device)
+    wide[(1,)](big, torch.empty_like(big), BLOCK=512, num_warps=8)
+    return right(x, y)
