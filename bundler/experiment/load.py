@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,11 @@ from bundler.model.experiment import Arm, Candidate, Experiment, Origin, Output
 
 DECLARATION = "experiment.yaml"
 MAX_FILE_BYTES = 16 << 20
+MAX_EVIDENCE_VALUES = 500_000
+_MOST_LISTED = 20
+_MOST_COLLECTED = 1_000
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 80
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class Loaded:
         """What the arm's model was given."""
         if arm.skill is None:
             return self.base_task
-        return (self.root / arm.skill.path).read_bytes() + b"\n" + self.base_task
+        return _skill(self.root, arm) + b"\n" + self.base_task
 
     @property
     def cases_digest(self) -> Digest:
@@ -61,8 +67,8 @@ class Loaded:
 def load(folder: Path, *, evidence: bool = True) -> Loaded:
     """Read ``proof/<category>/<kernel>``, hold every file against its digest, extract the candidates.
 
-    Without ``evidence`` the recorded evidence is left alone: it is about to be recorded. Raises BadExperiment, naming the file and what to do; BadEvidence for a recorded evidence file.
-    Runs nothing.
+    Without ``evidence`` the recorded evidence is left alone: it is about to be recorded. Raises
+    BadExperiment, naming the file and what to do; BadEvidence for a recorded evidence file. Runs nothing.
     """
     # 1. The declaration, and where it stands.
     declaration = _read(folder, DECLARATION)
@@ -100,12 +106,17 @@ def parse(declaration: bytes, name: str) -> Experiment:
 def _problems(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return f"  {error}"
-    lines = []
-    for problem in error.errors()[:20]:
-        where = ".".join(str(part) for part in problem["loc"]) or "the whole"
-        given = repr(problem["input"])
-        lines.append(f"  {where}: {problem['msg']} (given: {given[:80]})")
-    return "\n".join(lines)
+    if error.error_count() > _MOST_COLLECTED:
+        return f"  {error.error_count()} problems, too many to list"
+    listed = error.errors(include_url=False, include_context=False)[:_MOST_LISTED]
+    lines = [_problem(problem["loc"], problem["msg"], problem["input"]) for problem in listed]
+    more = error.error_count() - len(listed)
+    return "\n".join([*lines, f"  and {more} more"] if more else lines)
+
+
+def _problem(place: tuple[int | str, ...], message: str, given: object) -> str:
+    where = ".".join(str(part) for part in place) or "the whole"
+    return f"  {where!s:.200}: {message:.400} (given: {_SHORT.repr(given)})"
 
 
 def _root(folder: Path, experiment: Experiment) -> Path:
@@ -123,14 +134,16 @@ def _read(folder: Path, name: str) -> bytes:
     try:
         if not path.resolve().is_relative_to(folder.resolve()):
             raise BadExperiment(
-                f"{str(path)!r} leads out of the experiment", hint="copy the file into the folder"
+                f"{str(path)!r} leads out of {str(folder)!r}", hint="copy the file into the folder"
             )
         if path.stat().st_size > MAX_FILE_BYTES:
             raise BadExperiment(f"{str(path)!r} is over {MAX_FILE_BYTES} bytes", hint="is it the right file?")
         return path.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError, RuntimeError) as error:
+        # ValueError: a NUL in the name. RuntimeError: links that lead in a circle, before Python 3.13.
+        why = getattr(error, "strerror", None) or str(error)
         raise BadExperiment(
-            f"{str(path)!r} cannot be read: {error.strerror}", hint="add the file, or correct the path"
+            f"{str(path)!r} cannot be read: {why}", hint="add the file, or correct the path"
         ) from None
 
 
@@ -139,8 +152,8 @@ def _verified(folder: Path, output: Output) -> bytes:
     found = Digest.of(data)
     if found != output.sha256:
         raise BadExperiment(
-            f"{str(folder / output.path)!r} is not what {DECLARATION} declares{_line_endings(data, output.sha256)}: "
-            f"it has {found}, declared is {output.sha256}",
+            f"{str(folder / output.path)!r} is not what {DECLARATION} declares"
+            f"{_line_endings(data, output.sha256)}: it has {found}, declared is {output.sha256}",
             hint="restore the file as it was recorded; an output is never edited",
         )
     return data
@@ -163,15 +176,24 @@ def _source(experiment: Experiment, candidate: Candidate, output: bytes) -> byte
         raise BadExperiment(f"{candidate.output.path}: {error.problem}", hint=error.hint) from None
 
 
+def _skill(root: Path, arm: Arm) -> bytes:
+    assert arm.skill is not None  # the caller asked
+    try:
+        return _read(root, arm.skill.path)
+    except BadExperiment as error:
+        raise BadExperiment(f"arm {arm.name!r}: {error.problem}", hint=error.hint) from None
+
+
 def _check_prompt(loaded: Loaded, arm: Arm) -> None:
     """The skill is the declared one, and the prompt is what the arm's model was given."""
     if arm.skill is not None:
-        path = loaded.root / arm.skill.path
-        if not path.is_file():
+        home = f"skills/{loaded.experiment.skill}/"
+        if not arm.skill.path.startswith(home):
             raise BadExperiment(
-                f"arm {arm.name!r}: {arm.skill.path!r} is not there", hint="add the skill's file"
+                f"arm {arm.name!r}: {arm.skill.path!r} is not below {home!r}, so no bundle would hold it",
+                hint="put that version of the skill there, or correct the experiment's skill",
             )
-        if Digest.of(path.read_bytes()) != arm.skill.sha256:
+        if Digest.of(_skill(loaded.root, arm)) != arm.skill.sha256:
             raise BadExperiment(
                 f"arm {arm.name!r}: {arm.skill.path!r} is not the version that the model was given "
                 f"(declared {arm.skill.sha256})",
@@ -197,10 +219,16 @@ def _evidence(loaded: Loaded, path: str) -> Evidence:
 
 
 def parse_evidence(data: bytes, name: str) -> Evidence:
-    """Evidence from JSON; BadEvidence says what is wrong with it."""
+    """Evidence from JSON, which may be a stranger's; BadEvidence says what is wrong with it."""
     if len(data) > MAX_FILE_BYTES:
         raise BadEvidence(
             f"{name} has {len(data)} bytes, over {MAX_FILE_BYTES}", hint="is it the right file?"
+        )
+    # Every value may be a problem of its own, and a problem takes a KiB of memory.
+    values = sum(map(data.count, (b",", b"[", b"{")))
+    if values > MAX_EVIDENCE_VALUES:
+        raise BadEvidence(
+            f"{name} has about {values} values, over {MAX_EVIDENCE_VALUES}", hint="is it the right file?"
         )
     try:
         return Evidence.model_validate_json(data)
@@ -222,4 +250,16 @@ def mismatch(loaded: Loaded, evidence: Evidence) -> str:
     for candidate, digest in subject.candidates.items():
         if candidate not in loaded.sources or Digest.of(loaded.sources[candidate]) != digest:
             return f"another candidate {candidate!r} ({digest})"
+    return _stray(loaded, evidence)
+
+
+def _stray(loaded: Loaded, evidence: Evidence) -> str:
+    """The first cell of a candidate or a case that the experiment does not have."""
+    cases = {case.id for case in loaded.experiment.expand()}
+    for ground, report in evidence.grounds.items():
+        for candidate, row in report.cells.items():
+            if candidate not in evidence.subject.candidates:
+                return f"another candidate {candidate!r}, on {ground}, whose digest it does not have"
+            if unknown := row.keys() - cases:
+                return f"another case {min(unknown)!r}, on {ground}"
     return ""

@@ -6,11 +6,12 @@ import json
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
+from pydantic.fields import FieldInfo
 
 from bundler.digest import Digest
 from bundler.model.base import Frozen, Id
 from bundler.model.host import Host
-from bundler.model.outcome import Outcome, Shown
+from bundler.model.outcome import Outcome, Passed, Shown
 
 SCHEMA = "bundler/evidence/1"
 
@@ -95,18 +96,40 @@ class Evidence(Frozen):
     grounds: dict[GroundName, GroundReport]
     kernels: tuple[Kernel, ...] = ()
 
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for report in self.grounds.values():
+            for candidate, row in report.cells.items():
+                for case, outcome in row.items():
+                    named = outcome.kernels if isinstance(outcome, Passed) else ()
+                    if not all(0 <= index < len(self.kernels) for index in named):
+                        raise ValueError(f"{candidate} on {case} names a kernel that is not in the table")
+        return self
+
 
 def evidence_json(evidence: Evidence) -> bytes:
-    """The file's bytes: what is empty left out, a candidate's row and a kernel a line each."""
-    value = _without_empty(evidence.model_dump(mode="json", by_alias=True))
-    return (_lay_out(value, 4) + "\n").encode()
+    """The file's bytes: a field that may be left out and is empty is, a candidate's row and a kernel a line
+    each. Read again, they give an equal evidence."""
+    return (_lay_out(_dumped(evidence), 4) + "\n").encode()
 
 
-def _without_empty(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return [_without_empty(item) for item in value] if isinstance(value, list) else value
-    kept = {key: _without_empty(item) for key, item in value.items()}
-    return {key: item for key, item in kept.items() if item not in (None, "", [], {})}
+def _dumped(value: Any) -> Any:
+    if isinstance(value, Frozen):
+        fields = type(value).model_fields.items()
+        kept = [
+            (f.alias or name, getattr(value, name))
+            for name, f in fields
+            if not _empty(f, getattr(value, name))
+        ]
+        return {key: _dumped(item) for key, item in kept}
+    if isinstance(value, dict):
+        return {key: _dumped(item) for key, item in value.items()}
+    return [_dumped(item) for item in value] if isinstance(value, tuple | list) else value
+
+
+def _empty(field: FieldInfo, value: Any) -> bool:
+    """Whether reading the file gives the same without the field."""
+    return not field.is_required() and value in (None, "", (), {})
 
 
 def _lay_out(value: Any, levels: int) -> str:
