@@ -13,7 +13,8 @@ from bundler.model.base import Frozen
 from bundler.model.experiment import Experiment, Returned
 from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Shown, Unstable, Why, Wrong
 
-MAX_OUTPUTS = 16
+MAX_OUTPUTS = 17
+"""One more than an experiment can ask for."""
 
 
 class Raised(Frozen):

@@ -17,7 +17,7 @@ from bundler.model.base import Frozen
 from bundler.model.evidence import Kernel
 from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown, Why
 from bundler.replay.oracle import Oracle
-from bundler.replay.process import Allowance, Worker, Zygote
+from bundler.replay.process import Allowance, SpawnFailed, Worker, Zygote
 from bundler.replay.runner import HEADER_BYTES, Ask, Job, Unit, lost_when
 from bundler.worker import wire
 
@@ -79,7 +79,10 @@ class Assembler:
         self._lock = threading.Lock()
 
     def assemble(self, ptx: bytes, claim: KernelClaim) -> tuple[str, int, int]:
-        """What is wrong (empty when nothing is), registers of a thread, spilled bytes of a thread."""
+        """What is wrong (empty when nothing is), registers of a thread, spilled bytes of a thread.
+
+        Raises SpawnFailed when there is no process to assemble in.
+        """
         key = (Digest.of(ptx), claim.sm, claim.fp_fusion)
         if key not in self._known:
             self._known[key] = self._run(ptx, claim)
@@ -88,15 +91,13 @@ class Assembler:
     def _run(self, ptx: bytes, claim: KernelClaim) -> tuple[str, int, int]:
         with self._lock:
             worker = self._idle.pop() if self._idle else None
+        if worker is None:
+            worker = self._start()
         try:
-            if worker is None:
-                worker = self._zygote.spawn(Allowance(memory_bytes=8 << 30))
-                worker.hello(_ASSEMBLE_S)
             header = {"op": "assemble", "sm": claim.sm, "fp_fusion": claim.fp_fusion}
             message = worker.ask(header, [ptx], seconds=_ASSEMBLE_S, limits=wire.Limits())
         except wire.WireError as error:
-            if worker is not None:
-                worker.close()
+            worker.close()
             return f"ptxas gave no answer: {error}", 0, 0
         with self._lock:
             self._idle.append(worker)
@@ -104,6 +105,15 @@ class Assembler:
         if answer["error"] is not None:
             return str(answer["error"]), 0, 0
         return "", int(answer["registers"]), int(answer["spill_bytes"])
+
+    def _start(self) -> Worker:
+        worker = self._zygote.spawn(Allowance(memory_bytes=8 << 30))
+        try:
+            worker.hello(_ASSEMBLE_S)
+        except SpawnFailed:
+            worker.close()
+            raise
+        return worker
 
     def close(self) -> None:
         """End its processes."""
@@ -123,6 +133,9 @@ def compiler(job: Job, oracle: Oracle, assembler: Assembler, table: KernelTable)
         limits = wire.Limits(header_bytes=HEADER_BYTES, payload_bytes=_PTX_BYTES)
         with lost_when(worker, seconds):
             message = worker.ask(header, [data.payload], seconds=seconds, limits=limits)
+            if "no_memory" in message.header:
+                # The stand-ins are address space that is never touched: it was the candidate that filled it.
+                raise ValueError(f"no room for the inputs: {str(message.header['no_memory'])[:300]}")
             claim = _CompileClaim.model_validate(message.header)
             kernels = known.setdefault(worker, [])
             kernels.extend(_cut(claim.kernels, memoryview(message.payload)))

@@ -1,4 +1,4 @@
-"""What the device ground has to know before it runs anything: is there a device, and can this bundle use it."""
+"""What the device ground has to know before it runs anything: is there a device that this bundle can use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bundler.model.base import Frozen
 from bundler.model.experiment import Case
 from bundler.model.outcome import NotRun, Shown, Why
 from bundler.replay.compile import Assembler, KernelClaim
-from bundler.replay.process import Allowance, Zygote
+from bundler.replay.process import Allowance, SpawnFailed, Zygote
 from bundler.worker import wire
 
 _PROBE_S = 120
@@ -30,22 +30,24 @@ class Device(Frozen):
 
 def probe(zygote: Zygote, assembler: Assembler) -> Device:
     """Ask a fresh worker; ``why_not`` says what is missing."""
-    worker = zygote.spawn(Allowance(memory_bytes=8 * _GIB))
+    worker = zygote.spawn(Allowance(memory_bytes=8 * _GIB, anonymous_files=True))
     try:
         worker.hello(_PROBE_S)
         message = worker.ask({"op": "probe"}, seconds=_PROBE_S, limits=wire.Limits())
         device = Device.model_validate(message.header)
-    except (wire.WireError, ValidationError) as error:
+    except (SpawnFailed, wire.WireError, ValidationError) as error:
         return Device(why_not=f"the device could not be asked: {str(error)[:300]}")
     finally:
-        ended = worker.close()
-        del ended
+        worker.close()
     if device.why_not:
         return device
     claim = KernelClaim(sm=device.sm, name="probe", num_warps=1, shared_bytes=0, fp_fusion=True, ptx_bytes=0)
-    error, _, _ = assembler.assemble(_EMPTY_PTX, claim)
-    if error:
-        return device.model_copy(update={"why_not": f"host unsupported by this bundle: {error[:300]}"})
+    try:
+        wrong, _, _ = assembler.assemble(_EMPTY_PTX, claim)
+    except SpawnFailed as reason:
+        return Device(why_not=f"no process to assemble in: {reason}"[:400])
+    if wrong:
+        return device.model_copy(update={"why_not": f"host unsupported by this bundle: {wrong[:300]}"})
     return device
 
 

@@ -4,23 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bundler.judge import calls
+from bundler.judge import calls, source
 from bundler.judge.cell import CellClaim, judge_cell, no_memory
-from bundler.model.outcome import Outcome
+from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Why, Wrong
 from bundler.replay.oracle import CaseData, Oracle
-from bundler.replay.process import Worker
+from bundler.replay.process import SpawnFailed, Worker, Zygote
 from bundler.replay.runner import HEADER_BYTES, Ask, Job, Lost, Session, Unit, lost_when
 from bundler.worker import wire
 
+_FIT_S = 120
 
-def caller(job: Job, oracle: Oracle, session: Session, *, on_device: bool) -> Ask:
+
+def caller(job: Job, oracle: Oracle, session: Session, zygote: Zygote, *, on_device: bool) -> Ask:
     """Ask for one cell: the candidate is called on every set of the case's values."""
+    undefined = source.undefined_loads(job.source)
 
     def ask(worker: Worker, unit: Unit) -> Mapping[str, Outcome]:
-        outcome = _call(job, worker, oracle.case(unit.case), session, on_device)
+        data = oracle.case(unit.case)
+        try:
+            outcome = _call(job, worker, data, session, on_device)
+        except MemoryError:
+            worker.kill()
+            raise Lost(no_memory("the judge ran out of memory over this case")) from None
+        except _NoRoom as claim:
+            worker.kill()
+            raise Lost(_whose_memory(job, zygote, data, claim)) from None
+        if undefined and isinstance(outcome, Passed | Wrong):
+            outcome = outcome.model_copy(update={"marks": (*outcome.marks, Mark.UNDEFINED_LOAD)})
         return dict.fromkeys(unit.grounds, outcome)
 
     return ask
+
+
+class _NoRoom(Exception):
+    """A worker says that the inputs themselves find no room; ``str`` is its text."""
+
+
+def _whose_memory(job: Job, zygote: Zygote, data: CaseData, claim: _NoRoom) -> Outcome:
+    """Where a process without the candidate has room for the inputs, the candidate took it."""
+    try:
+        worker = zygote.spawn(job.allowance)
+        try:
+            worker.hello(_FIT_S)
+            header = {"op": "fit", "sets": data.sets[:1]}
+            answer = worker.ask(header, seconds=_FIT_S, limits=wire.Limits()).header["no_memory"]
+        finally:
+            worker.close()
+    except (SpawnFailed, wire.WireError) as error:
+        return NotRun(why=Why.INFRASTRUCTURE, detail=f"could not tell whose the memory is: {error}"[:1000])
+    if answer is not None:
+        return no_memory(str(answer)[:300])
+    text = f"the inputs found no room in its process, and do without it: {claim}"
+    return Failed(phase=Phase.RUN, error=text[:2000], resource="out-of-memory")
 
 
 def _call(job: Job, worker: Worker, data: CaseData, session: Session, on_device: bool) -> Outcome:
@@ -33,7 +68,7 @@ def _call(job: Job, worker: Worker, data: CaseData, session: Session, on_device:
     with lost_when(worker, seconds):
         message = worker.ask(header, [data.payload], seconds=seconds, limits=limits)
         if "no_memory" in message.header:
-            return no_memory(str(message.header["no_memory"])[:300])
+            raise _NoRoom(str(message.header["no_memory"])[:300])
         claim = CellClaim.model_validate(message.header)
         outcome = judge_cell(experiment, plan, claim, memoryview(message.payload), data.references)
     session.tuned.update(claim.tuned)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -26,8 +27,12 @@ from bundler.errors import UnavailableError
 from bundler.worker import wire
 from bundler.worker.zygote import CONTROL_BYTES
 
-PRINTED_BYTES = 4096
-"""What is kept of a worker's output; the rest is read and dropped."""
+PRINTED_BYTES = 4000
+"""What is kept of a worker's output, no more than evidence takes; the rest is read and dropped."""
+_PROCESSES = 256
+"""The most processes of a worker's group. RLIMIT_NPROC does not bind root, so they are counted too."""
+_SPAWN_TRIES = 5
+_MOST_LEFT_READS = 64
 _TICK_S = 0.2
 _GRACE_S = 2.0
 """How long a request may still be on its way once its answer is there."""
@@ -43,6 +48,12 @@ class Allowance:
     data_bytes: int | None = None
     """RLIMIT_DATA; None where a CUDA context needs the address space."""
     cpu_seconds: int = 3600
+    anonymous_files: bool = False
+    """memfd_create: CUDA's driver needs it. Nothing but a cgroup counts what is written there."""
+
+
+class SpawnFailed(Exception):
+    """No worker could be forked and confined: never a candidate's fault. ``str`` is why."""
 
 
 class ZygoteFailed(Exception):
@@ -63,7 +74,7 @@ class Zygote:
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-s", "-B", "-m", "bundler.worker", flavour],
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=self._log,
                 stderr=self._log,
                 env=_environment(self._scratch, environment or {}),
@@ -95,7 +106,7 @@ class Zygote:
         return self._flavour
 
     def spawn(self, allowance: Allowance) -> Worker:
-        """A new confined worker. Raises UnavailableError when none can be started."""
+        """A new confined worker. Raises SpawnFailed; UnavailableError when the zygote itself has ended."""
         scratch = Path(tempfile.mkdtemp(prefix="worker-", dir=self._scratch))
         pipes = _Pipes()
         request = {
@@ -105,18 +116,33 @@ class Zygote:
             "confinement": _confinement(scratch, allowance),
         }
         try:
-            with self._lock:
-                socket.send_fds(self._control, [json.dumps(request).encode()], pipes.theirs)
-                pid = self._answer()["pid"]
+            pid = self._fork(request, pipes)
+        except SpawnFailed:
+            pipes.close_ours()
+            raise
         finally:
             pipes.close_theirs()
         return Worker(self, pid, pipes, scratch, allowance)
 
-    def wait(self, pid: int) -> int:
-        """The wait status of a worker that has ended or was killed."""
+    def _fork(self, request: dict[str, Any], pipes: _Pipes) -> int:
+        """The new worker's process id; tried again while another candidate's children fill the table."""
+        why = ""
+        for attempt in range(_SPAWN_TRIES):
+            time.sleep(attempt * 0.2)
+            with self._lock:
+                socket.send_fds(self._control, [json.dumps(request).encode()], pipes.theirs)
+                answer = self._answer()
+            if answer["pid"] is not None:
+                return int(answer["pid"])
+            why = str(answer["why"])
+        raise SpawnFailed(f"no process could be forked: {why}")
+
+    def wait(self, pid: int) -> int | None:
+        """The wait status of a worker that has ended or was killed; None when it does not go away."""
         with self._lock:
             self._control.send(json.dumps({"op": "wait", "pid": pid}).encode())
-            return int(self._answer()["status"])
+            status = self._answer()["status"]
+        return None if status is None else int(status)
 
     def _answer(self) -> dict[str, Any]:
         data = self._control.recv(CONTROL_BYTES)
@@ -183,13 +209,16 @@ class Worker:
         self._scratch = scratch
         self._pidfd = os.pidfd_open(pid)
         self._guard = _Guard(pid, pipes.output, scratch, allowance)
+        self._asked = 0
         self.isolation: dict[str, str] = {}
 
     def hello(self, seconds: float) -> None:
-        """Wait until it is confined. Raises wire.WireError."""
-        answer = wire.receive(
-            self._pipes.responses, wire.Limits(), deadline=time.monotonic() + seconds, watch=self._pidfd
-        )
+        """Wait until it is confined; no candidate's code ran yet. Raises SpawnFailed."""
+        deadline = time.monotonic() + seconds
+        try:
+            answer = wire.receive(self._pipes.responses, wire.Limits(), deadline=deadline, watch=self._pidfd)
+        except wire.WireError as error:
+            raise SpawnFailed(f"a worker was not confined: {error}") from None
         self.isolation = {str(k): str(v)[:200] for k, v in answer.header["isolation"].items()}
 
     def ask(
@@ -200,7 +229,29 @@ class Worker:
         seconds: float,
         limits: wire.Limits,
     ) -> wire.Message:
-        """One request, one response. Raises wire.WireError, its DeadlinePassed and PeerGone among them."""
+        """One request, one response. Raises wire.WireError, its DeadlinePassed and PeerGone among them.
+
+        What lies in the pipe beforehand was never asked for, and an answer repeats its request's number:
+        a forged or belated answer cannot pass for that of a later request.
+        """
+        if _has_ended(self._pidfd):
+            raise wire.PeerGone("the process had ended before it was asked")
+        if select.select([self._pipes.responses], [], [], 0)[0]:
+            raise wire.WireError("it answered before it was asked")
+        self._asked += 1
+        message = self._exchange({**header, wire.NUMBER: self._asked}, parts, seconds, limits)
+        number = message.header.pop(wire.NUMBER, None)
+        if type(number) is not int or number != self._asked:
+            raise wire.WireError(f"it answered request {str(number)[:40]}, not {self._asked}")
+        return message
+
+    def _exchange(
+        self,
+        header: dict[str, Any],
+        parts: Sequence[bytes | bytearray | memoryview],
+        seconds: float,
+        limits: wire.Limits,
+    ) -> wire.Message:
         deadline = time.monotonic() + seconds
         sender = threading.Thread(target=self._send, args=(header, parts), daemon=True)
         sender.start()
@@ -224,16 +275,14 @@ class Worker:
 
     def close(self) -> Ended:
         """Kill what is left and clean up; say how it ended. Once only."""
-        over = self._guard.over
-        if not _has_ended(self._pidfd):
-            self.kill()
-        status = self._zygote.wait(self._pid)
+        # A leader that has ended stays a zombie until it is waited for, so its group's number is not reused.
         self.kill()
         self._guard.stop()
+        status = self._zygote.wait(self._pid)
         os.close(self._pidfd)
         self._pipes.close_ours()
         shutil.rmtree(self._scratch, ignore_errors=True)
-        return Ended(_how_it_ended(status), over or self._guard.over)
+        return Ended(_how_it_ended(status), self._guard.over)
 
     @property
     def printed(self) -> bytes:
@@ -245,7 +294,9 @@ def _has_ended(pidfd: int) -> bool:
     return bool(select.select([pidfd], [], [], 0)[0])
 
 
-def _how_it_ended(status: int) -> str:
+def _how_it_ended(status: int | None) -> str:
+    if status is None:
+        return "was killed and did not go away"
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         return f"ended by {signal.Signals(number).name if number in signal.valid_signals() else number}"
@@ -268,19 +319,23 @@ class _Guard(threading.Thread):
 
     def run(self) -> None:
         open_ = True
+        next_check = 0.0
         while not self._stopped.is_set():
             if open_ and select.select([self._output], [], [], _TICK_S)[0]:
                 open_ = self._drain()
             elif not open_:
                 self._stopped.wait(_TICK_S)
-            self._check()
+            if time.monotonic() >= next_check:
+                self._check()
+                next_check = time.monotonic() + _TICK_S
 
     def stop(self) -> None:
         """End the thread, with a last look at what was printed."""
         self._stopped.set()
         self.join()
-        while select.select([self._output], [], [], 0)[0] and self._drain():
-            pass
+        for _ in range(_MOST_LEFT_READS):  # no more than a pipe holds, whoever still writes
+            if not select.select([self._output], [], [], 0)[0] or not self._drain():
+                return
 
     def _drain(self) -> bool:
         data = os.read(self._output, 1 << 16)
@@ -288,7 +343,9 @@ class _Guard(threading.Thread):
         return bool(data)
 
     def _check(self) -> None:
-        used = _group_memory(self._pid)
+        processes, used = _group_use(self._pid)
+        if processes > _PROCESSES:
+            self._stop_it(f"had {processes} processes, over {_PROCESSES}")
         if used > self._allowance.memory_bytes:
             self._stop_it(f"used {used >> 20} MiB of memory, over {self._allowance.memory_bytes >> 20} MiB")
         stored = _folder_bytes(self._scratch)
@@ -303,19 +360,23 @@ class _Guard(threading.Thread):
             os.killpg(self._pid, signal.SIGKILL)
 
 
-def _group_memory(pgid: int) -> int:
-    """Resident bytes of a process group; pages shared with the zygote count for the first process alone."""
-    total = 0
-    page = os.sysconf("SC_PAGE_SIZE")
+def _group_use(pgid: int) -> tuple[int, int]:
+    """Processes of a group, and their resident bytes: anonymous and shared memory, no mapped files."""
+    processes = total = 0
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         with contextlib.suppress(OSError, ValueError, IndexError):
             fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
             if int(fields[2]) == pgid:
-                resident, shared = map(int, (entry / "statm").read_bytes().split()[1:3])
-                total += (resident - shared) * page
-    return total
+                processes += 1
+                total += _resident((entry / "status").read_bytes())
+    return processes, total
+
+
+def _resident(status: bytes) -> int:
+    kibibytes = re.findall(rb"^Rss(?:Anon|Shmem):\s+([0-9]+) kB$", status, re.MULTILINE)
+    return sum(map(int, kibibytes)) << 10
 
 
 def _folder_bytes(folder: Path) -> int:
@@ -372,6 +433,7 @@ def _confinement(scratch: Path, allowance: Allowance) -> dict[str, Any]:
         "data_bytes": allowance.data_bytes,
         "processes": 128,
         "cpu_seconds": allowance.cpu_seconds,
+        "anonymous_files": allowance.anonymous_files,
     }
 
 
@@ -379,7 +441,15 @@ _DEVICES = (
     "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/nvidiactl", "/dev/nvidia-uvm",
     "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset", "/dev/dxg", *(f"/dev/nvidia{n}" for n in range(16)),
 )  # fmt: skip
-_SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/proc", "/sys")
+_SYSTEM = (
+    "/usr", "/lib", "/lib64", "/bin", "/sbin", "/sys",
+    # Of /etc what the loader, the C library and NVIDIA's driver read; of /proc nothing about others.
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/alternatives",
+    "/etc/localtime", "/etc/timezone", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/nvidia",
+    "/etc/OpenCL", "/etc/os-release", "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat",
+    "/proc/version", "/proc/devices", "/proc/modules", "/proc/filesystems", "/proc/driver", "/proc/sys",
+    "/proc/uptime", "/proc/loadavg", "/proc/cgroups", "/proc/cmdline",
+)  # fmt: skip
 
 
 def readable_paths() -> tuple[str, ...]:

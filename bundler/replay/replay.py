@@ -168,7 +168,7 @@ class _Replay:
             return ready
 
         def ask(job: Job, session: Session) -> Ask:
-            return execute.caller(job, oracle, session, on_device=device is not None)
+            return execute.caller(job, oracle, session, zygote, on_device=device is not None)
 
         self._drive(zygote, [name], units, ask, jobs)
 
@@ -243,7 +243,8 @@ class _Replay:
         memory = int(self._loaded.experiment.limits.host_memory_gib * _GIB)
         # Stand-ins of huge inputs are address space that is never touched, on top of the memory.
         data = None if Ground.DEVICE in names else memory + 32 * _GIB
-        return Allowance(memory_bytes=memory, data_bytes=data)
+        on_device = Ground.DEVICE in names
+        return Allowance(memory_bytes=memory, data_bytes=data, anonymous_files=on_device)
 
     def _keep(self, names: Sequence[str], candidate: Candidate, session: Session) -> None:
         with self._lock:

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 
 from bundler.judge.cell import Raised
 from bundler.model.experiment import Candidate, Case, Experiment
-from bundler.model.outcome import Crashed, Outcome, TimedOut
-from bundler.replay.process import Allowance, Ended, Worker, Zygote
+from bundler.model.outcome import Crashed, Mark, NotRun, Outcome, Passed, TimedOut, Why
+from bundler.replay.process import Allowance, Ended, SpawnFailed, Worker, Zygote
 from bundler.worker import wire
 
-LOAD_S = 120
+HELLO_S = 120
 HEADER_BYTES = 4 << 20
 
 
@@ -28,6 +28,8 @@ class Lost(Exception):
 
 
 class _ImportFailed(Exception):
+    """The candidate cannot be loaded: every cell has this outcome."""
+
     def __init__(self, outcome: Outcome) -> None:
         super().__init__()
         self.outcome = outcome
@@ -75,20 +77,30 @@ def run_units(
 
     When the process is lost in a unit that was not its first, or that has several grounds, the unit's
     grounds are tried again, each in a process of its own, and what happens there counts: what an earlier
-    cell ruined is not this cell's fault. From then on each unit has a fresh process.
+    cell ruined is not this cell's fault; where it is right alone, a mark says so. From then on each unit
+    has a fresh process.
     """
     line = _Line(job, zygote, session)
-    waiting = deque(units)
+    waiting = deque((unit, False) for unit in units)
     try:
         while waiting:
-            unit = waiting.popleft()
+            unit, again = waiting.popleft()
             result = line.try_unit(unit, ask)
             if result is None:
-                waiting.extendleft(reversed(list(unit.split())))
+                waiting.extendleft((part, True) for part in reversed(list(unit.split())))
             else:
-                yield unit, result
+                yield unit, _right_alone(result) if again and line.ruined else result
     finally:
         line.end()
+
+
+def _right_alone(result: Mapping[str, Outcome]) -> Mapping[str, Outcome]:
+    return {
+        ground: outcome.model_copy(update={"marks": (*outcome.marks, Mark.RIGHT_ALONE)})
+        if isinstance(outcome, Passed)
+        else outcome
+        for ground, outcome in result.items()
+    }
 
 
 class _Line:
@@ -101,6 +113,8 @@ class _Line:
         self._worker: Worker | None = None
         self._one_by_one = False
         self._import_failed: Outcome | None = None
+        self.ruined = False
+        """Whether the process that was lost last had answered other units before."""
 
     def try_unit(self, unit: Unit, ask: Ask) -> Mapping[str, Outcome] | None:
         """The outcomes, or None when the unit has to be tried again, split."""
@@ -114,24 +128,41 @@ class _Line:
         except _ImportFailed as failed:
             self._import_failed = failed.outcome
             return dict.fromkeys(unit.grounds, failed.outcome)
+        except SpawnFailed as reason:
+            self.end()
+            outcome: Outcome = NotRun(why=Why.INFRASTRUCTURE, detail=str(reason)[:1000])
+            return dict.fromkeys(unit.grounds, outcome)
         except Lost as lost:
-            self._one_by_one = True
-            ended = self.end()
-            outcome = lost.outcome or Crashed(detail=ended.over or ended.detail)
+            outcome = self._lost(lost)
+        self._one_by_one = True
         again = len(unit.grounds) > 1 or (not fresh and not isinstance(outcome, TimedOut))
+        self.ruined = not fresh
         return None if again else dict.fromkeys(unit.grounds, outcome)
 
+    def _lost(self, lost: Lost) -> Outcome:
+        """The outcome of a unit whose process is lost; how that ended says it where nothing else does."""
+        ended = self.end()
+        return lost.outcome or Crashed(detail=ended.over or ended.detail)
+
     def _start(self) -> Worker:
+        """A process that has loaded the candidate; one that does not survive that is not tried again."""
         worker = self._worker = self._zygote.spawn(self._job.allowance)
+        worker.hello(HELLO_S)
+        self._session.isolation = self._session.isolation or worker.isolation
+        try:
+            self._load(worker)
+        except Lost as lost:
+            raise _ImportFailed(self._lost(lost)) from None
+        return worker
+
+    def _load(self, worker: Worker) -> None:
         header = {"op": "load", "entry": self._job.experiment.entry}
-        with lost_when(worker, LOAD_S):
-            worker.hello(LOAD_S)
-            self._session.isolation = self._session.isolation or worker.isolation
+        seconds = self._job.experiment.limits.cell_seconds
+        with lost_when(worker, seconds):
             limits = wire.Limits(header_bytes=HEADER_BYTES)
-            message = worker.ask(header, [self._job.source], seconds=LOAD_S, limits=limits)
+            message = worker.ask(header, [self._job.source], seconds=seconds, limits=limits)
             if message.header.get("raised") is not None:
                 raise _ImportFailed(Raised.model_validate(message.header["raised"]).outcome())
-        return worker
 
     def end(self) -> Ended:
         """End the process that is there, and keep what it printed."""

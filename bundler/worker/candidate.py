@@ -52,6 +52,8 @@ class Server:
         request, payload = message.header, memoryview(message.payload)
         if request["op"] == "probe":
             return _probe(), []
+        if request["op"] == "fit":
+            return self._fit(request), []
         if request["op"] == "load":
             return self._load(payload.tobytes(), request["entry"]), []
         if request["op"] == "compile":
@@ -66,9 +68,10 @@ class Server:
         try:
             with standin.PoisonFresh(on_cpu=self._on_cpu):
                 self._module = _import(path)
+            # A module may have a __getattr__ of its own.
+            self._entry = getattr(self._module, entry, None)
         except BaseException as error:  # noqa: BLE001 (the worker's edge: a candidate may raise anything)
             return {"raised": faults.describe(error, phase="import")}
-        self._entry = getattr(self._module, entry, None)
         if not callable(self._entry):
             text = f"the module defines no function {entry!r}"
             return {"raised": {"phase": "import", "errors": [["MissingEntry", text]], "resource": None}}
@@ -80,7 +83,7 @@ class Server:
         try:
             arguments = self._arguments(request)
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-            return {"no_memory": faults.describe(error)["errors"][0][1]}, []
+            return _no_memory(error), []
         calls: list[Header] = []
         parts: list[bytes] = []
         for index in request["calls"]:
@@ -92,6 +95,14 @@ class Server:
         unusable = bool(calls[-1].pop("sticky", False))
         header = {"calls": calls, "tuned": _tuned(self._module), "unusable": unusable}
         return header, parts
+
+    def _fit(self, request: Header) -> Header:
+        """Whether the arguments find room in a process that has no candidate."""
+        try:
+            self._arguments(request)
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            return _no_memory(error)
+        return {"no_memory": None}
 
     def _arguments(self, request: Header) -> list[Inputs | Any]:
         device = "cpu" if self._on_cpu else "cuda"
@@ -111,15 +122,11 @@ class Server:
         self._launches.count = 0
         try:
             returned = self._invoke(arguments)
+            described, parts, fits = _take(returned, output_bytes)
             self._synchronize()
+            changed = before != [tensor.checksum() for tensor in tensors]
         except BaseException as error:  # noqa: BLE001 (the worker's edge)
             return {"raised": faults.describe(error), "sticky": faults.is_sticky(error)}, []
-        outputs = list(returned) if type(returned) in (tuple, list) else [returned]
-        described = [describe(output) for output in outputs[:16]]
-        fits = sum(entry.get("bytes", 0) for entry in described) <= output_bytes
-        parts = [
-            to_bytes(o) for o, entry in zip(outputs, described, strict=False) if fits and "bytes" in entry
-        ]
         for output in described:
             if self._on_cpu and "device" in output:
                 output["device"] = "cuda"
@@ -128,7 +135,7 @@ class Server:
             "outputs": described,
             "sent": fits,
             "launches": self._launches.count,
-            "inputs_changed": before != [tensor.checksum() for tensor in tensors],
+            "inputs_changed": changed,
         }, parts
 
     def _invoke(self, arguments: list[Any]) -> Any:
@@ -143,7 +150,10 @@ class Server:
     # --- compile -----------------------------------------------------------------------------------
 
     def _compile(self, request: Header, payload: memoryview) -> tuple[Header, list[bytes]]:
-        arguments = self._arguments(request)
+        try:
+            arguments = self._arguments(request)
+        except (MemoryError, RuntimeError) as error:
+            return _no_memory(error), []
         for argument, spec in zip(arguments, request["sets"][0], strict=True):
             if isinstance(argument, Inputs):
                 argument.fill(spec, payload)
@@ -183,6 +193,27 @@ class Server:
         return self._sent[key]
 
 
+def _take(returned: object, output_bytes: int) -> tuple[list[Header], list[bytes], bool]:
+    """What was returned, its bytes, and whether they were few enough to send.
+
+    On a device the bytes are taken in the order of the stream on which the candidate was called, and
+    before anything waits for other streams: a result that is not ready there is not ready for a caller.
+    """
+    outputs = list(returned) if type(returned) in (tuple, list) else [returned]  # type: ignore[call-overload]
+    described = [describe(output) for output in outputs[:_MOST_OUTPUTS]]
+    fits = sum(entry.get("bytes", 0) for entry in described) <= output_bytes
+    parts = [to_bytes(o) for o, entry in zip(outputs, described, strict=False) if fits and "bytes" in entry]
+    return described, parts, fits
+
+
+_MOST_OUTPUTS = 17
+"""One more than an experiment can ask for, so that too many are seen to be too many."""
+
+
+def _no_memory(error: BaseException) -> Header:
+    return {"no_memory": faults.text_of(error, 300)}
+
+
 def _probe() -> Header:
     """The device as torch sees it; ``why_not`` where it sees none."""
     try:
@@ -215,10 +246,15 @@ def _scalar(spec: Header) -> int | float | bool | str | None:
 def _tuned(module: ModuleType | None) -> dict[str, str]:
     """The configuration that each autotuned kernel chose."""
     found = {}
-    for name, value in vars(module).items() if module else ():
-        if type(value) is Autotuner and getattr(value, "best_config", None) is not None:
-            found[name[:100]] = str(value.best_config)[:300]
+    for name, value in list(vars(module).items()) if module else ():
+        if type(name) is str and type(value) is Autotuner and vars(value).get("best_config") is not None:
+            found[faults.clean(name, 100)] = faults.text_of(vars(value)["best_config"], 300)
+        if len(found) == _MOST_TUNED:
+            break
     return found
+
+
+_MOST_TUNED = 64
 
 
 class _LaunchCounter:

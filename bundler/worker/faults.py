@@ -27,43 +27,59 @@ _DEVICE_FAULTS = (
 """CUDA errors after which the context is unusable (CUDA Driver API, CUresult: "must be terminated")."""
 
 
+# An exception's class is a candidate's as well: what it overrides is not asked.
+_cause = BaseException.__dict__["__cause__"].__get__
+_context = BaseException.__dict__["__context__"].__get__
+_suppressed = BaseException.__dict__["__suppress_context__"].__get__
+_traceback = BaseException.__dict__["__traceback__"].__get__
+_class_name = type.__dict__["__name__"].__get__
+
+
 def describe(error: BaseException, *, phase: str | None = None) -> dict[str, Any]:
     """The exception as the wire carries it: phase, types and texts of the whole chain, resource fault."""
     chain = _chain(error)
-    names = [type(link).__name__ for link in chain]
+    names = [_class_name(type(link)) for link in chain]
     return {
         "phase": phase or _phase(error, names),
-        "errors": [[type(link).__name__[:200], _text(link)] for link in chain[:4]],
+        "errors": [[clean(name, 200), text_of(link)] for link, name in zip(chain[:4], names, strict=False)],
         "resource": next((_RESOURCES[name] for name in names if name in _RESOURCES), None),
     }
 
 
 def is_sticky(error: BaseException) -> bool:
     """Whether the CUDA context is lost, so that nothing more can be asked of this process."""
-    text = _text(error)
+    text = text_of(error)
     return "CUDA" in text and any(fault in text for fault in _DEVICE_FAULTS)
 
 
-def _text(error: BaseException) -> str:
+def clean(text: str, most: int = MAX_TEXT) -> str:
+    """The start of ``text`` as UTF-8 can carry it: an exact str, lone surrogates spelled out."""
+    exact = str.__getitem__(text, slice(0, most))
+    return exact.encode("utf-8", "backslashreplace").decode()[:most]
+
+
+def text_of(value: object, most: int = MAX_TEXT) -> str:
+    """``str(value)`` of something that a candidate made, or which exception it raised instead."""
     try:
-        return str(error)[:MAX_TEXT]
-    except Exception as second:  # noqa: BLE001 (a candidate's own __str__)
-        return f"<{type(second).__name__} while its text was asked for>"
+        return clean(str(value), most)
+    except BaseException as second:  # noqa: BLE001 (a candidate's own __str__)
+        return f"<{clean(_class_name(type(second)), 200)} while its text was asked for>"
 
 
 def _chain(error: BaseException) -> list[BaseException]:
     chain: list[BaseException] = []
     link: BaseException | None = error
-    while link is not None and link not in chain and len(chain) < 8:
+    while link is not None and not any(link is seen for seen in chain) and len(chain) < 8:
         chain.append(link)
-        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+        cause = _cause(link)
+        link = cause if cause is not None or _suppressed(link) else _context(link)
     return chain
 
 
 def _phase(error: BaseException, names: list[str]) -> str:
     if {"OutOfResources", "GridTooLarge"} & set(names):
         return "launch"
-    files = _files(error.__traceback__)
+    files = _files(_traceback(error))
     if "CompilationError" in names or any(name in path for path in files for name in _COMPILERS):
         return "compile"
     return "launch" if any(name in path for path in files for name in _LAUNCHERS) else "run"

@@ -133,7 +133,7 @@ class _Driver:
         return args
 
 
-class PoisonFresh(TorchFunctionMode):
+class PoisonFresh(TorchFunctionMode):  # type: ignore[misc]
     """Fill memory that torch hands out uninitialised; with ``on_cpu`` also move it off the GPU."""
 
     _FRESH = frozenset(
@@ -191,9 +191,9 @@ def install(standin: Standin) -> None:
     triton_driver._default = stub
     CUDABackend.make_cubin = _stop_at_ptx
     device = torch.device("cuda", 0)
-    torch.Tensor.is_cuda = property(lambda tensor: True)  # type: ignore[assignment,method-assign]
-    torch.Tensor.device = property(lambda tensor: device)  # type: ignore[assignment,method-assign]
-    torch.Tensor.get_device = lambda tensor: 0  # type: ignore[assignment,method-assign]
+    torch.Tensor.is_cuda = property(lambda tensor: True)
+    torch.Tensor.device = property(lambda tensor: device)
+    torch.Tensor.get_device = lambda tensor: 0
     for name, answer in _cuda_answers(standin).items():
         setattr(torch.cuda, name, answer)
     torch.version.cuda = torch.version.cuda or "13.0"
@@ -247,7 +247,7 @@ def _properties(arch: Architecture) -> SimpleNamespace:
 
 
 def prepare_compiler() -> None:
-    """Do once, before any fork, what every compilation would do again: hash Triton, ask the ptxas versions."""
+    """Do once, before any fork, what every compilation would repeat: hash Triton, ask for ptxas' versions."""
     triton_key()
     for sm in ARCHITECTURES:
         get_ptxas_version(sm)

@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from bundler.worker import faults
+
 DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name)
     for name in (
@@ -56,25 +58,34 @@ class Inputs:
     spec: dict[str, Any]
     storage: torch.Tensor
     view: torch.Tensor
+    untouched: bool = False
+    """Whether the storage is zeros that nothing was written to yet."""
 
     @classmethod
     def allocate(cls, spec: dict[str, Any], device: str) -> Inputs:
         """The buffers of ``spec`` on ``device``, not yet filled."""
         dtype = DTYPES[spec["dtype"]]
-        if device == "cpu" and _is_zero(spec["gap"]):
+        untouched = device == "cpu" and _is_zero(spec["gap"])
+        if untouched:
             # calloc'd pages cost nothing until they are touched, which lets inputs of many GiB stand in.
-            zeros = np.zeros(spec["storage"] * dtype.itemsize, dtype=np.uint8)
+            zeros = np.zeros(spec["storage"], dtype=f"i{dtype.itemsize}")
             storage = torch.from_numpy(zeros).view(dtype)
         else:
             storage = _empty(spec["storage"], dtype=dtype, device=device)
         view = torch.as_strided(storage, spec["shape"], spec["strides"], spec["offset"])
-        return cls(spec, storage, view)
+        return cls(spec, storage, view, untouched)
 
     def fill(self, spec: dict[str, Any], payload: memoryview) -> None:
-        """Put the values of ``spec`` into the same buffers."""
+        """Put the values of ``spec`` into the same buffers.
+
+        The view stays the same object, as a caller's would, unless the candidate changed its shape in place.
+        """
+        if not self._has_its_form():
+            self.view = torch.as_strided(self.storage, spec["shape"], spec["strides"], spec["offset"])
         gap = bytes.fromhex(spec["gap"])
-        if not (_is_zero(spec["gap"]) and self.storage.device.type == "cpu" and "points" in spec):
+        if not (self.untouched and _is_zero(spec["gap"]) and "points" in spec):
             _fill_bits(self.storage, gap)
+        self.untouched = False
         if "points" in spec:
             for index, bits in spec["points"]:
                 place = self.spec["offset"] + _place(index, spec["shape"], spec["strides"])
@@ -84,6 +95,12 @@ class Inputs:
         if count:
             dense = _from_bytes(payload[at : at + count], self.view.dtype).reshape(spec["shape"])
             self.view.copy_(dense)
+
+    def _has_its_form(self) -> bool:
+        view, spec = self.view, self.spec
+        at = self.storage.data_ptr() + spec["offset"] * self.storage.element_size()
+        form = (list(view.shape), list(view.stride()), view.dtype, view.data_ptr())
+        return form == (spec["shape"], spec["strides"], self.storage.dtype, at)
 
     def checksum(self) -> tuple[int, ...]:
         """Sums over the storage's bits that change with almost any change of it: a claim, not a proof."""
@@ -154,10 +171,13 @@ def _is_dense(tensor: torch.Tensor) -> bool:
     return True
 
 
-def describe(value: object) -> dict[str, Any]:
+def describe(value: Any) -> dict[str, Any]:
     """What a candidate returned, as far as it can be told without running its code."""
     if type(value) is not _tensor_type:
-        return {"type": f"{type(value).__module__}.{type(value).__qualname__}"[:200]}
+        return {"type": _type_name(type(value))}
+    if value.layout is not torch.strided or value.is_quantized or value.is_nested or value.is_meta:
+        kind = "meta" if value.is_meta else "nested" if value.is_nested else dtype_name(value.dtype)
+        return {"type": f"torch.Tensor of layout {value.layout}, {kind}"[:200]}
     return {
         "type": "torch.Tensor",
         "dtype": dtype_name(value.dtype),
@@ -168,9 +188,21 @@ def describe(value: object) -> dict[str, Any]:
     }
 
 
+_module_of = type.__dict__["__module__"].__get__
+_qualname_of = type.__dict__["__qualname__"].__get__
+
+
+def _type_name(kind: type) -> str:
+    """The class's name without asking its metaclass, which may be the candidate's."""
+    try:
+        return faults.clean(f"{_module_of(kind)}.{_qualname_of(kind)}", 200)
+    except BaseException:  # noqa: BLE001 (a class's __module__ can be any object)
+        return "a type that hides its name"
+
+
 def to_bytes(value: torch.Tensor) -> bytes:
-    """A tensor's logical elements, row-major."""
-    dense = value.detach().contiguous().reshape(-1)
+    """A tensor's logical elements, row-major. Waits for the current stream and for no other."""
+    dense = value.detach().resolve_neg().contiguous().reshape(-1)
     if dense.numel() == 0:
         return b""
-    return dense.view(torch.uint8).cpu().numpy().tobytes()
+    return bytes(dense.view(torch.uint8).cpu().numpy().tobytes())

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 MAGIC = b"BNDL"
+NUMBER = "number"
+"""The header's key for a request's number, which the answer repeats: a stale answer is known as such."""
 _PREFIX = struct.Struct("<4sIQ")
 _CHUNK_BYTES = 1 << 20
 
@@ -67,7 +69,7 @@ def decode_prefix(prefix: bytes, limits: Limits) -> tuple[int, int]:
 
 
 def decode_header(text: bytes | bytearray) -> dict[str, Any]:
-    """The JSON object in ``text``; raise WireError when it is anything else, or nested too deep for Python."""
+    """The JSON object in ``text``; raise WireError when it is anything else, or too deep for Python."""
     try:
         header = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:

@@ -15,13 +15,18 @@ import os
 import signal
 import socket
 import sys
+import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from bundler.worker import sandbox, wire
 
 CONTROL_BYTES = 1 << 16
+_END_S = 60
+"""How long a killed worker may take to end; the driver takes a device's memory back meanwhile."""
+_ORPHAN_ROUNDS = 200
 _REQUESTS_FD, _RESPONSES_FD = 3, 4
 
 FLAVOURS = {
@@ -57,37 +62,83 @@ class _Zygote:
         self._flavour = flavour
         self._make_server = make_server
         self._control = socket.socket(fileno=os.dup(0))
-        self._ended: dict[int, int] = {}
+        self._workers: dict[int, int | None] = {}
+        """Workers that nobody waited for yet, and their wait status once they have ended."""
 
     def serve(self) -> None:
         self._reply({"ready": self._flavour})
         while True:
             data, fds, _, _ = socket.recv_fds(self._control, CONTROL_BYTES, 3)
             if not data:
-                return
+                return self._end_all()
             request = json.loads(data)
             if request["op"] == "spawn":
-                self._reply({"pid": self._spawn(request, fds)})
+                self._reply(self._spawn(request, fds))
             else:
                 self._reply({"status": self._wait(request["pid"])})
 
     def _reply(self, message: dict[str, Any]) -> None:
         self._control.send(json.dumps(message).encode())
 
-    def _spawn(self, request: dict[str, Any], fds: list[int]) -> int:
-        pid = os.fork()
-        if pid == 0:
-            self._become_worker(request, fds)
-        for fd in fds:
-            os.close(fd)
-        return pid
+    def _spawn(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        try:
+            pid = os.fork()
+        except OSError as error:
+            return {"pid": None, "why": error.strerror}
+        else:
+            if pid == 0:
+                self._become_worker(request, fds)
+            # From both sides, so that the group exists before anyone kills it.
+            with contextlib.suppress(OSError):
+                os.setpgid(pid, pid)
+            self._workers[pid] = None
+            return {"pid": pid}
+        finally:
+            for fd in fds:
+                os.close(fd)
 
-    def _wait(self, pid: int) -> int:
-        """The wait status of a worker; its orphans, which come to this process, are reaped as well."""
-        while pid not in self._ended:
-            ended, status = os.waitpid(-1, 0)
-            self._ended[ended] = status
-        return self._ended.pop(pid)
+    def _wait(self, pid: int) -> int | None:
+        """The wait status of a worker that was killed or has ended; None when it does not go away.
+
+        Whatever it leaves behind comes to this process, and is killed and reaped with it.
+        """
+        deadline = time.monotonic() + _END_S
+        while self._workers[pid] is None and time.monotonic() < deadline:
+            if not self._reap():
+                time.sleep(0.005)
+        self._kill_orphans()
+        return self._workers.pop(pid)
+
+    def _reap(self) -> bool:
+        """Take one ended child off the process table, if there is one."""
+        try:
+            ended, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return False
+        if ended in self._workers:
+            self._workers[ended] = status
+        return ended != 0
+
+    def _end_all(self) -> None:
+        """Kill every worker's group and whatever left one: nothing outlives this process."""
+        for pid in self._workers:
+            with contextlib.suppress(OSError):
+                os.killpg(pid, signal.SIGKILL)
+        self._workers.clear()
+        self._kill_orphans()
+
+    def _kill_orphans(self) -> None:
+        """Kill children of this process that are in no living worker's group: they left theirs."""
+        for _ in range(_ORPHAN_ROUNDS):
+            strays = [pid for pid, group in _children() if group not in self._workers]
+            if not strays:
+                return
+            for pid in strays:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            while self._reap():
+                pass
+            time.sleep(0.005)
 
     def _become_worker(self, request: dict[str, Any], fds: list[int]) -> NoReturn:
         status = 70
@@ -110,6 +161,19 @@ class _Zygote:
             os._exit(status)
 
 
+def _children() -> list[tuple[int, int]]:
+    """This process's children that have not ended: their ids and process groups."""
+    found = []
+    own = os.getpid()
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            pid = int(entry.name)
+            fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+            if int(fields[1]) == own and fields[0] != b"Z":
+                found.append((pid, int(fields[2])))
+    return found
+
+
 def _settle(request: dict[str, Any], fds: list[int]) -> None:
     """Take the descriptors, a process group, and the scratch folder; keep nothing else."""
     os.setpgid(0, 0)
@@ -128,7 +192,8 @@ def _settle(request: dict[str, Any], fds: list[int]) -> None:
 def _serve(server: Server) -> None:
     limits = wire.Limits(header_bytes=64 << 20, payload_bytes=1 << 40)
     while True:
-        header, parts = server.answer(wire.receive(_REQUESTS_FD, limits))
-        wire.send(_RESPONSES_FD, header, parts)
+        message = wire.receive(_REQUESTS_FD, limits)
+        header, parts = server.answer(message)
+        wire.send(_RESPONSES_FD, {**header, wire.NUMBER: message.header[wire.NUMBER]}, parts)
         if header.get("unusable"):
             return

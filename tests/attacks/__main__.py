@@ -6,22 +6,28 @@ import argparse
 import sys
 from pathlib import Path
 
+from bundler.host import probe_host
 from tests.attacks.corpus import GROUNDS, GroundName
 from tests.attacks.record import evidence_json, markdown, terminal
 from tests.attacks.run import run
 
 
+def _here() -> list[GroundName]:
+    """Every ground that this machine has."""
+    return [ground for ground in GROUNDS if ground != "device" or probe_host().gpus]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.attacks", description=__doc__)
     parser.add_argument(
-        "--ground", action="append", choices=GROUNDS, help="again for several; default: the CPU grounds"
+        "--ground", action="append", choices=GROUNDS, help="again for several; default: all that are here"
     )
     parser.add_argument("--only", action="append", metavar="NAME", help="one attack; again for several")
     parser.add_argument("--seed", type=int, help="of the inputs; default: a random one, which is recorded")
     parser.add_argument("--jobs", type=int, default=2, help="candidates at a time on the CPU grounds")
     parser.add_argument("--out", type=Path, help="a folder for attacks.json and attacks.md")
     options = parser.parse_args()
-    grounds: list[GroundName] = options.ground or ["interpreter", "compile"]
+    grounds: list[GroundName] = options.ground or _here()
     result = run(grounds, only=options.only, seed=options.seed, jobs=options.jobs)
     sys.stdout.write(terminal(result))
     if options.out:

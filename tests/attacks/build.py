@@ -18,7 +18,7 @@ language: triton
 entry: affine
 base_task: {{path: base_task.md, sha256: "{base_task}"}}
 extraction: only-block:python
-model: {{name: none, version: none, sampling: none, system_prompt: none, date: none, procedure: written by hand}}
+model: {{name: none, version: none, sampling: none, system_prompt: none, date: none, procedure: by hand}}
 harness: {{path: harness.py, sets: 3}}
 own_kernel: {own_kernel}
 returns:
@@ -45,7 +45,9 @@ def build(root: Path, group: Group, ground: GroundName) -> Loaded:
     """The experiment of ``group`` on ``ground`` below ``root``, loaded as any other."""
     folder = root / "proof" / "attacks" / group.name
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(FOLDER / "candidates", folder / "candidates", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        FOLDER / "candidates", folder / "candidates", ignore=shutil.ignore_patterns("__pycache__")
+    )
     shutil.copy(FOLDER / "harness.py", folder)
     (folder / "base_task.md").write_text("out = 2 * x + y\n")
     text = _DECLARATION.format(

@@ -80,9 +80,7 @@ def evidence_json(result: Result) -> str:
         }
         for row in result.rows
     ]
-    evidence = {
-        key: json.loads(one.model_dump_json(by_alias=True)) for key, one in result.evidence.items()
-    }
+    evidence = {key: json.loads(one.model_dump_json(by_alias=True)) for key, one in result.evidence.items()}
     record = {
         "corpus": FOLDER.name,
         "seed": result.seed,

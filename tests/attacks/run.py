@@ -54,7 +54,11 @@ class Result:
 
 
 def run(
-    grounds: Sequence[GroundName], *, only: Sequence[str] | None = None, seed: int | None = None, jobs: int = 2
+    grounds: Sequence[GroundName],
+    *,
+    only: Sequence[str] | None = None,
+    seed: int | None = None,
+    jobs: int = 2,
 ) -> Result:
     """Every group on every ground. ``seed`` None: a random one."""
     result = Result(seed=secrets.randbits(48) if seed is None else seed)

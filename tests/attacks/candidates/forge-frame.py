@@ -30,8 +30,14 @@ def frame(header, payload):
 
 
 def claim(x, calls):
-    output = {"type": "torch.Tensor", "dtype": "float32", "shape": list(x.shape), "strides": [1],
-              "device": "cuda", "bytes": 4 * x.numel()}
+    output = {
+        "type": "torch.Tensor",
+        "dtype": "float32",
+        "shape": list(x.shape),
+        "strides": [1],
+        "device": "cuda",
+        "bytes": 4 * x.numel(),
+    }
     call = {"raised": None, "outputs": [output], "sent": True, "launches": 1, "inputs_changed": False}
     return {"calls": [call] * calls, "tuned": {}, "unusable": False}
 

@@ -30,14 +30,24 @@ def frame(header, payload):
 
 
 def claim(x, calls):
-    output = {"type": "torch.Tensor", "dtype": "float32", "shape": list(x.shape), "strides": [1],
-              "device": "cuda", "bytes": 4 * x.numel()}
+    output = {
+        "type": "torch.Tensor",
+        "dtype": "float32",
+        "shape": list(x.shape),
+        "strides": [1],
+        "device": "cuda",
+        "bytes": 4 * x.numel(),
+    }
     call = {"raised": None, "outputs": [output], "sent": True, "launches": 1, "inputs_changed": False}
     return {"calls": [call] * calls, "tuned": {}, "unusable": False}
 
 
 def affine(x, y):
-    header = json.dumps(claim(x, 13)).replace('"bytes": ', '"bytes": -').replace('"launches": 1', '"launches": NaN')
+    header = (
+        json.dumps(claim(x, 13))
+        .replace('"bytes": ', '"bytes": -')
+        .replace('"launches": 1', '"launches": NaN')
+    )
     text = header.encode()
     os.write(4, struct.pack("<4sIQ", b"BNDL", len(text), 0) + text)
     os._exit(0)

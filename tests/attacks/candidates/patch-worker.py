@@ -23,8 +23,15 @@ def right(x, y):
 
 
 def forged(value):
-    return {"type": "torch.Tensor", "dtype": "float32", "shape": [value.numel()], "strides": [1], "device": "cuda",
-            "bytes": 4 * value.numel(), "outcome": "passed"}
+    return {
+        "type": "torch.Tensor",
+        "dtype": "float32",
+        "shape": [value.numel()],
+        "strides": [1],
+        "device": "cuda",
+        "bytes": 4 * value.numel(),
+        "outcome": "passed",
+    }
 
 
 worker = sys.modules.get("bundler.worker.candidate")

@@ -28,4 +28,4 @@ TEXT = (
 
 
 def affine(x, y):
-    raise type(TEXT.replace("\x00", ""). encode("utf-8", "replace").decode(), (RuntimeError,), {})(TEXT)
+    raise type(TEXT.replace("\x00", "").encode("utf-8", "replace").decode(), (RuntimeError,), {})(TEXT)

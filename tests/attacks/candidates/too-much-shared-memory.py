@@ -21,14 +21,13 @@ def right(x, y):
 
 
 @triton.jit
-def wide(x_ptr, out_ptr, BLOCK: tl.constexpr):
-    rows = tl.arange(0, BLOCK)[:, None] * BLOCK
-    at = rows + tl.arange(0, BLOCK)[None, :]
-    a = tl.load(x_ptr + at)
-    tl.store(out_ptr + at, tl.dot(a, a.trans()))
+def wide(x_ptr, out_ptr, ROWS: tl.constexpr, COLS: tl.constexpr):
+    rows = tl.arange(0, ROWS)[:, None]
+    a = tl.load(x_ptr + rows * COLS + tl.arange(0, COLS)[None, :])
+    tl.store(out_ptr + rows * ROWS + tl.arange(0, ROWS)[None, :], tl.dot(a, a.trans()))
 
 
 def affine(x, y):
-    big = torch.zeros(512 * 512, device=x.device)
-    wide[(1,)](big, torch.empty_like(big), BLOCK=512, num_warps=8)
+    big = torch.zeros(128 * 1024, dtype=torch.float16, device=x.device)
+    wide[(1,)](big, torch.empty(128 * 128, device=x.device), ROWS=128, COLS=1024, num_warps=8)
     return right(x, y)

@@ -22,6 +22,8 @@ def right(x, y):
 
 def affine(x, y):
     for _ in range(50):
-        out = torch.ops.aten.empty.memory_format([x.numel()], dtype=x.dtype, device=x.device if x.is_meta else None)
+        out = torch.ops.aten.empty.memory_format(
+            [x.numel()], dtype=x.dtype, device=x.device if x.is_meta else None
+        )
         del out
     return torch.ops.aten.empty_like(x)
