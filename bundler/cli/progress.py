@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from bundler.engine.verify import progress_line
+from bundler.engine.inside import progress_line
 from bundler.replay.replay import Step
 
 
@@ -28,7 +28,12 @@ def stepping(console: Console) -> Iterator[Callable[[Step], None]]:
 
 @contextlib.contextmanager
 def _bar(console: Console) -> Iterator[Callable[[Step], None]]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as progress:
         tasks: dict[str, TaskID] = {}
 

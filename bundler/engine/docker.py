@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import docker
-from docker.errors import APIError, DockerException, ImageNotFound
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.types import DeviceRequest
+from requests.exceptions import RequestException
 
+from bundler.bundle.freeze import ENTRYPOINT, USER
 from bundler.errors import BadBundle, UnavailableError, UsageError
 from bundler.oci.tree import Entry
 from bundler.oci.untar import Kind, read_members
@@ -23,7 +25,7 @@ from bundler.oci.untar import Kind, read_members
 MAX_OUTPUT_BYTES = 64 << 20
 MAX_BUNDLE_BYTES = 64 << 20
 TMPFS = "rw,exec,nosuid,nodev,size=8g,mode=1777"
-"""/tmp, the one place that is writable; Triton loads the launcher that it compiles from there."""
+"""Of /tmp, the one place that is writable; Triton loads the launcher that it compiles from there."""
 HARDENING: dict[str, Any] = {
     "network_mode": "none",
     "read_only": True,
@@ -31,7 +33,10 @@ HARDENING: dict[str, Any] = {
     "security_opt": ["no-new-privileges"],
     "tmpfs": {"/tmp": TMPFS},  # noqa: S108 (inside the container)
     "pids_limit": 2048,
+    "user": USER,
 }
+STOP_S = 30
+"""How long an interrupted replay has to hand over the cells that it had."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +71,12 @@ class Docker:
         try:
             with path.open("rb") as stream:
                 images = self._client.images.load(stream)
-        except (APIError, OSError) as error:
+            return str(images[0].id)
+        except (DockerException, RequestException, OSError, IndexError) as error:
             raise UnavailableError(
                 f"Docker cannot load {str(path)!r}: {str(error)[:300]}",
                 hint="a thin or bare archive has no runtime: bundler rebase puts it on one",
             ) from None
-        return str(images[0].id)
 
     def has_gpu(self) -> bool:
         """Whether the engine can hand a GPU to a container."""
@@ -87,6 +92,7 @@ class Docker:
             made = self._client.containers.create(
                 image,
                 list(command),
+                entrypoint=list(ENTRYPOINT),
                 device_requests=gpus,
                 environment={"BUNDLER_PROGRESS": "lines"},
                 **HARDENING,
@@ -96,15 +102,15 @@ class Docker:
                 f"{image!r} is neither a file here nor an image that Docker has",
                 hint="check the name, or load the tar: docker load -i FILE",
             ) from None
-        except APIError as error:
+        except (DockerException, RequestException) as error:
             raise UnavailableError(
-                f"Docker cannot make a container of {image!r}: {error.explanation}",
+                f"Docker cannot make a container of {image!r}: {_said(error)}",
                 hint="docker info says what the engine lacks; --no-gpu leaves the GPU out",
             ) from None
         try:
             yield Container(made)
         finally:
-            with contextlib.suppress(APIError):
+            with contextlib.suppress(DockerException, RequestException):
                 made.remove(force=True)
 
 
@@ -119,10 +125,15 @@ class Container:
         prefix = folder.rsplit("/", 1)[-1] + "/"
         try:
             chunks, _ = self._made.get_archive(folder)
-        except APIError:
-            raise BadBundle(f"the image has no {folder}", hint="name an image that bundler froze") from None
-        data = _limited(chunks, MAX_BUNDLE_BYTES, folder)
+            data = _limited(chunks, MAX_BUNDLE_BYTES, folder)
+        except NotFound:
+            raise BadBundle(f"the image has no {folder}", hint=_HINT) from None
+        except (APIError, RequestException) as error:
+            raise UnavailableError(f"Docker cannot read {folder}: {_said(error)}", hint=_LOGS) from None
         members = read_members(io.BytesIO(data), size=len(data), limit=20_000, name=folder)
+        for member in members:
+            if member.kind not in (Kind.FILE, Kind.FOLDER):
+                raise BadBundle(f"{folder} in the image has the link {member.name!r}", hint=_HINT)
         return [
             Entry(m.name.removeprefix(prefix), data[m.offset : m.offset + m.size], m.executable)
             for m in members
@@ -130,26 +141,51 @@ class Container:
         ]
 
     def run(self, on_stderr: Callable[[bytes], None]) -> Ran:
-        """Start it and wait for its end; stderr is handed over as it comes."""
-        stream = self._made.attach(stdout=True, stderr=True, stream=True, logs=False, demux=True)
+        """Start it and wait for its end; stderr is handed over as it comes.
+
+        Ctrl-C asks the replay inside to end with the cells that it had; a second one gives up on it.
+        """
+        stdout = bytearray()
+        try:
+            stream = self._made.attach(stdout=True, stderr=True, stream=True, logs=False, demux=True)
+            self._start()
+            for out, err in stream:
+                self._take(stdout, out)
+                if err:
+                    on_stderr(err)
+        except KeyboardInterrupt:
+            self._made.stop(timeout=STOP_S)
+            stdout.clear()
+            for out in self._made.logs(stdout=True, stderr=False, stream=True):
+                self._take(stdout, out)
+        except (APIError, RequestException) as error:
+            raise UnavailableError(f"Docker stopped answering: {_said(error)}", hint=_LOGS) from None
+        return Ran(int(self._made.wait()["StatusCode"]), bytes(stdout))
+
+    def _start(self) -> None:
         try:
             self._made.start()
         except APIError as error:
             raise UnavailableError(
-                f"the container does not start: {error.explanation}",
+                f"the container does not start: {_said(error)}",
                 hint="without NVIDIA's container toolkit add --no-gpu, or --engine host",
             ) from None
-        stdout = bytearray()
-        for out, err in stream:
-            stdout += out or b""
-            if len(stdout) > MAX_OUTPUT_BYTES:
-                self._made.kill()
-                raise BadBundle(
-                    f"the container printed over {MAX_OUTPUT_BYTES} bytes", hint="do not trust this bundle"
-                )
-            if err:
-                on_stderr(err)
-        return Ran(int(self._made.wait()["StatusCode"]), bytes(stdout))
+
+    def _take(self, stdout: bytearray, more: bytes | None) -> None:
+        stdout += more or b""
+        if len(stdout) > MAX_OUTPUT_BYTES:
+            self._made.kill()
+            raise BadBundle(
+                f"the container printed over {MAX_OUTPUT_BYTES} bytes", hint="do not trust this bundle"
+            )
+
+
+_HINT = "name an image that bundler froze"
+_LOGS = "look into the engine's log, and try again"
+
+
+def _said(error: Exception) -> str:
+    return str(getattr(error, "explanation", None) or error)[:300]
 
 
 def _limited(chunks: Iterator[bytes], most: int, what: str) -> bytes:

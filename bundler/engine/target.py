@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ from pathlib import Path
 
 from bundler.bundle.content import is_bundle, open_bundle
 from bundler.bundle.unpack import Parts, parts, unpack_experiment
-from bundler.digest import Digest
 from bundler.errors import UsageError
 from bundler.experiment.load import DECLARATION, Loaded, load
 from bundler.oci.archive_reader import read_archive
@@ -40,17 +40,23 @@ class ImageName:
 
 
 Target = Folder | Archive | ImageName
+_IMAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*")
+"""What any engine could take for an image; the engine says the rest."""
+_HINT = "name a folder, a tar, or an image"
 
 
 def parse(text: str) -> Target:
     """What ``text`` means: what is on disk under that name comes first, else it is an image's name."""
     path = Path(text)
-    if path.is_dir():
-        return Archive(path) if (path / "oci-layout").is_file() else Folder(path)
-    if path.is_file():
-        return Archive(path)
-    if text.startswith((".", "/", "~")) or text.endswith(".tar") or not text:
-        raise UsageError(f"{text!r} does not exist", hint="name a folder, a tar, or an image")
+    try:
+        if text and path.is_dir():
+            return Archive(path) if (path / "oci-layout").is_file() else Folder(path)
+        if path.is_file():
+            return Archive(path)
+    except OSError as error:
+        raise UsageError(f"{text!r} cannot be looked at: {error.strerror}", hint=_HINT) from None
+    if text.startswith((".", "/", "~")) or text.endswith(".tar") or not _IMAGE_NAME.fullmatch(text):
+        raise UsageError(f"{text!r} does not exist", hint=_HINT)
     return ImageName(text)
 
 
@@ -76,7 +82,7 @@ class Opened:
     """A bundle from an archive, unpacked for as long as it is needed."""
 
     loaded: Loaded
-    digest: Digest
+    image: Image
     bundle: Parts
 
 
@@ -88,4 +94,4 @@ def opened(path: Path) -> Iterator[Opened]:
     with tempfile.TemporaryDirectory(prefix="bundler-") as scratch:
         folder = Path(scratch) / "bundle"
         unpack_experiment(bundle, folder)
-        yield Opened(open_bundle(folder), image.digest, bundle)
+        yield Opened(open_bundle(folder), image, bundle)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import json
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -14,18 +13,21 @@ from typing import TYPE_CHECKING
 from bundler.bundle.content import open_bundle, replayer_entries
 from bundler.bundle.unpack import Parts
 from bundler.digest import Digest
+from bundler.engine.inside import Lines, arguments, other_request
 from bundler.engine.target import Archive, Folder, ImageName, Target, load_folder, opened
 from bundler.errors import BadBundle, BadEvidence, UnavailableError
 from bundler.experiment.load import Loaded, mismatch, parse_evidence
 from bundler.model.evidence import Evidence
+from bundler.oci.archive import write_archive
+from bundler.oci.image import Image
 from bundler.oci.unpack import unpack
-from bundler.replay.replay import Request, Step, Watch, replay
+from bundler.replay.replay import Request, Watch, replay
 
 if TYPE_CHECKING:
     from bundler.engine.docker import Container, Docker
 
-PROGRESS = "@progress "
-"""How a line of a container's stderr begins that tells how far its replay is."""
+FROM_LAYOUT = "bundler-from-layout:latest"
+"""What Docker calls a bundle that came as an OCI layout."""
 
 
 class Engine(enum.StrEnum):
@@ -75,9 +77,10 @@ def verified(target: Target, plan: Plan, options: Options) -> Iterator[Replayed]
         with opened(target.path) as bundle:
             docker = _docker_for(bundle.bundle, options)
             if docker is None:
-                yield _on_host(bundle.loaded, plan, options, bundle.bundle, bundle.digest)
+                yield _on_host(bundle.loaded, plan, options, bundle.bundle, bundle.image.digest)
             else:
-                yield _in_docker(docker, docker.load(target.path), plan, options, bundle.digest)
+                image = _load(docker, target.path, bundle.image)
+                yield _in_docker(docker, image, plan, options, bundle.image.digest)
         return
     yield _by_name(target, plan, options)
 
@@ -89,6 +92,16 @@ def _by_name(target: ImageName, plan: Plan, options: Options) -> Replayed:
             hint=f"docker save {target.name} -o FILE, then name the file",
         )
     return _in_docker(_connect(), target.name, plan, options, None)
+
+
+def _load(docker: Docker, path: Path, image: Image) -> str:
+    """Load the bundle in ``path``, which Docker takes as a tar only; its id there."""
+    if path.is_file():
+        return docker.load(path)
+    with tempfile.TemporaryDirectory(prefix="bundler-") as scratch:
+        tar = Path(scratch) / "bundle.tar"
+        write_archive(image, tar, reference=FROM_LAYOUT)
+        return docker.load(tar)
 
 
 def _docker_for(bundle: Parts, options: Options) -> Docker | None:
@@ -117,12 +130,16 @@ def _on_host(
     loaded: Loaded, plan: Plan, options: Options, bundle: Parts | None, digest: Digest | None
 ) -> Replayed:
     """The replayer that is installed here runs the bundle's experiment: never the bundle's own code."""
+    request = replace(plan(loaded), bundle=digest)
     notes = []
+    if request.device and not options.gpu:
+        request = replace(request, device=False)
+        notes.append("the device ground was left out: --no-gpu")
     if bundle is not None:
         notes.append("run by this machine's own Python, torch and triton, not in the pinned runtime")
         if not bundle.same_replayer:
             notes.append("the bundle's replayer is another bundler than this one, which ran in its place")
-    evidence = replay(loaded, replace(plan(loaded), bundle=digest), options.watch)
+    evidence = replay(loaded, request, options.watch)
     return Replayed(loaded, evidence, tuple(notes))
 
 
@@ -133,10 +150,10 @@ def _in_docker(docker: Docker, image: str, plan: Plan, options: Options, digest:
         loaded = _read_out(asked, Path(scratch) / "bundle")
         note = _replayer_note(asked)
         request = plan(loaded)
-        with docker.container(image, _arguments(request), gpu=gpu) as container:
-            ran = container.run(_Lines(options))
+        with docker.container(image, arguments(request), gpu=gpu) as container:
+            ran = container.run(Lines(options.watch.step, options.say))
         evidence = _evidence(ran.stdout, ran.exit_code)
-        if problem := mismatch(loaded, evidence):
+        if problem := mismatch(loaded, evidence) or other_request(loaded, request, evidence):
             raise BadEvidence(f"the container answered for {problem}", hint="do not trust this bundle")
         subject = evidence.subject.model_copy(update={"bundle": digest})
         evidence = evidence.model_copy(update={"subject": subject})
@@ -155,52 +172,6 @@ def _replayer_note(container: Container) -> tuple[str, ...]:
     if inside == here:
         return ("run in its container; its replayer is, byte for byte, this bundler",)
     return ("run in its container; its replayer is another bundler than this one",)
-
-
-def _arguments(request: Request) -> list[str]:
-    """The request as the command line of the bundler inside."""
-    arguments = ["verify", "--json", "-", "--seed", str(request.seed), "--jobs", str(request.jobs)]
-    grounds = {ground.split(":")[0] for ground in request.grounds()}
-    for ground in sorted(grounds):
-        arguments += ["--ground", ground]
-    for sm in request.architectures:
-        arguments += ["--arch", str(sm)]
-    for candidate in request.candidates or ():
-        arguments += ["--candidate", candidate]
-    for case in request.cases or ():
-        arguments += ["--case", case]
-    return arguments
-
-
-class _Lines:
-    """A container's stderr: progress is taken, the rest is passed on line by line."""
-
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self._rest = b""
-
-    def __call__(self, data: bytes) -> None:
-        *lines, self._rest = (self._rest + data)[-(1 << 16) :].split(b"\n")
-        for line in lines:
-            text = line.decode(errors="replace")
-            step = _step(text) if text.startswith(PROGRESS) else None
-            if step is not None:
-                self._options.watch.step(step)
-            elif text.strip():
-                self._options.say(text)
-
-
-def progress_line(step: Step) -> str:
-    """A step as a line of stderr, for the bundler outside."""
-    return PROGRESS + json.dumps({"ground": step.ground, "done": step.done, "total": step.total})
-
-
-def _step(line: str) -> Step | None:
-    try:
-        value = json.loads(line.removeprefix(PROGRESS))
-        return Step(str(value["ground"])[:40], int(value["done"]), int(value["total"]))
-    except (ValueError, KeyError, TypeError):
-        return None
 
 
 def _evidence(stdout: bytes, exit_code: int) -> Evidence:

@@ -1,0 +1,84 @@
+"""What is said to the bundler in a container, and what it says: a stranger, whose words are checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from bundler.experiment.load import Loaded
+from bundler.model.evidence import Evidence
+from bundler.model.experiment import MAX_CANDIDATES, MAX_CASES, Ground, Origin
+from bundler.replay.replay import Request, Step
+
+PROGRESS = "@progress "
+"""How a line of a container's stderr begins that tells how far its replay is."""
+
+
+def other_request(loaded: Loaded, request: Request, evidence: Evidence) -> str:
+    """How the evidence's cells are not those that were asked for; empty when they are."""
+    if evidence.settings.seed != request.seed:
+        return f"the seed {evidence.settings.seed}, not {request.seed}"
+    if tuple(evidence.grounds) != request.grounds():
+        return f"the grounds {', '.join(evidence.grounds)}, not {', '.join(request.grounds())}"
+    candidates = [
+        c.id
+        for c in loaded.experiment.candidates()
+        if request.candidates is None or c.id in request.candidates or c.arm.origin is Origin.CONTROL
+    ]
+    cases = [c.id for c in loaded.experiment.expand() if request.cases is None or c.id in request.cases]
+    wanted = {(candidate, case) for candidate in candidates for case in cases}
+    for name, report in evidence.grounds.items():
+        found = {(candidate, case) for candidate, row in report.cells.items() for case in row}
+        if missing := wanted - found:
+            return f"{len(found)} of {len(wanted)} cells on {name}, without {' on '.join(min(missing))}"
+    return ""
+
+
+def arguments(request: Request) -> list[str]:
+    """The request as the command line of the bundler inside."""
+    arguments = ["verify", "--json", "-", "--seed", str(request.seed), "--jobs", str(request.jobs)]
+    grounds = {ground.split(":")[0] for ground in request.grounds()}
+    for ground in sorted(grounds):
+        arguments += ["--ground", ground]
+    for sm in request.architectures:
+        arguments += ["--arch", str(sm)]
+    for candidate in request.candidates or ():
+        arguments += ["--candidate", candidate]
+    for case in request.cases or ():
+        arguments += ["--case", case]
+    return arguments
+
+
+class Lines:
+    """A container's stderr: progress is taken, the rest is passed on line by line."""
+
+    def __init__(self, step: Callable[[Step], None], say: Callable[[str], None]) -> None:
+        self._on_step = step
+        self._say = say
+        self._rest = b""
+
+    def __call__(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data)[-(1 << 16) :].split(b"\n")
+        for line in lines:
+            text = line.decode(errors="replace")
+            step = read_step(text) if text.startswith(PROGRESS) else None
+            if step is not None:
+                self._on_step(step)
+            elif text.strip():
+                self._say(text)
+
+
+def progress_line(step: Step) -> str:
+    """A step as a line of stderr, for the bundler outside."""
+    return PROGRESS + json.dumps({"ground": step.ground, "done": step.done, "total": step.total})
+
+
+def read_step(line: str) -> Step | None:
+    """What a container says of its progress, which may be anything."""
+    try:
+        value = json.loads(line.removeprefix(PROGRESS))
+        ground, done, total = Ground(value["ground"]), value["done"], value["total"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    sound = type(done) is type(total) is int and 0 <= done <= total <= MAX_CASES * MAX_CANDIDATES
+    return Step(ground.value, done, total) if sound else None
