@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import signal
 import sys
 from typing import Annotated
@@ -10,12 +12,14 @@ import typer
 
 import bundler
 from bundler.cli import freeze, host, record, schema, show, skills, verify
-from bundler.errors import BundlerError, ExitCode
+from bundler.errors import BundlerError, ExitCode, UnavailableError
+from bundler.report.text import plain
 
 app = typer.Typer(
     name="bundler",
     help="Freeze a before/after experiment on GPU kernels into an image, and verify it anywhere.",
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -49,7 +53,18 @@ def _options(
 def main() -> None:
     """Run the command line and exit."""
     signal.signal(signal.SIGTERM, _interrupt)
-    sys.exit(_run())
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A file's name need not be UTF-8, nor what the terminal takes.
+            stream.reconfigure(errors="backslashreplace")
+    code = _run()
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # Python would try again as it ends, and fail with a traceback.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = _unprinted(error)
+    sys.exit(code)
 
 
 def _interrupt(*_: object) -> None:
@@ -61,14 +76,16 @@ def _run() -> int:
     try:
         code = app(standalone_mode=False)
     except BundlerError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+        return _told(error)
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
     except SystemExit:
-        # typer ends so, outside standalone mode, only when who read our output has gone.
-        return ExitCode.INTERRUPTED
+        # typer and rich end so, outside standalone mode, only when who read our output has gone.
+        return ExitCode.UNAVAILABLE
+    except OSError as error:
+        # What was foreseen is a BundlerError by now; left is an output that cannot be written.
+        return _unprinted(error)
     except Exception as error:
         # typer's own errors, whose class moves from release to release, know how to show themselves.
         if not (hasattr(error, "show") and hasattr(error, "format_message")):
@@ -76,6 +93,18 @@ def _run() -> int:
         error.show()
         return ExitCode.USAGE
     return int(code or 0)
+
+
+def _told(error: BundlerError) -> int:
+    """Line by line, since a part of it may be a stranger's."""
+    for line in f"error: {error}".splitlines():
+        print(plain(line, 2000), file=sys.stderr)
+    return error.exit_code
+
+
+def _unprinted(error: OSError) -> int:
+    what = f"the output cannot be written: {error.strerror}"
+    return _told(UnavailableError(what, hint="free some space, or let what reads it read to the end"))
 
 
 if __name__ == "__main__":
