@@ -32,6 +32,7 @@ PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 
 HELD = "held"
+OWN_PROC = "/proc/self"
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,9 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         rule = struct.pack("<Qi", rights, fd)
         _check(_libc.syscall(_SYS_LANDLOCK_ADD, ruleset, _RULE_PATH_BENEATH, rule, 0))
     finally:
-        os.close(fd)
+        # procfs makes its inodes anew; the rule holds for this one, which an open descriptor keeps.
+        if path != OWN_PROC:
+            os.close(fd)
 
 
 def _check(result: int) -> int:

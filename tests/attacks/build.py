@@ -26,7 +26,7 @@ returns:
 cases:
   - id: n={{n}}
     axes: [[{cases}]]
-limits: {{cell_seconds: {seconds}, host_memory_gib: 3}}
+limits: {{cell_seconds: {seconds}, host_memory_gib: {memory}}}
 arms:
 """
 _ARM = """\
@@ -56,7 +56,9 @@ def build(root: Path, group: Group, ground: GroundName) -> Loaded:
         own_kernel=group.own_kernel,
         compare=group.compare,
         cases=", ".join(f"{{n: {n}}}" for n in group.cases),
-        seconds=group.cell_seconds,
+        # A CUDA context takes seconds to make, and host memory of its own.
+        seconds=max(group.cell_seconds, 8 if ground == "device" else 0),
+        memory=6 if ground == "device" else 3,
     )
     for name, (expect, grounds) in _CONTROLS.items():
         text += _arm(folder, name, "control") + f'    expect: {expect}\n    "on": [{grounds}]\n'

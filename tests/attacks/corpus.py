@@ -128,6 +128,9 @@ CORPUS: tuple[Entry, ...] = (
             "reach-descriptors",
             "kill-parent",
             "leave-the-group",
+            "slow-others",
+            "reach-privileges",
+            "reach-namespaces",
         )
     ),
     # Inputs and outputs.
@@ -170,6 +173,9 @@ CORPUS: tuple[Entry, ...] = (
     _everywhere("fill-disk", "crashed", "failed (run)"),
     _everywhere("fill-one-file", "failed (run)", "crashed"),
     _everywhere("fill-memory", "crashed", "failed (run)"),
+    _everywhere("fill-memory-shared", "crashed", "failed (run)"),
+    # On a device the driver needs such files; only a cgroup counts what is in them.
+    Entry("fill-memory-files", PLAIN, ("failed (run)",), ("failed (run)",)),
     _runs("fill-memory-in-children", "crashed", "failed (run)", "wrong (values)"),
     _nothing_launched("flood-output", "wrong (values)"),
     _everywhere("segfault", "crashed"),
@@ -182,6 +188,8 @@ CORPUS: tuple[Entry, ...] = (
     _device("other-device", "wrong (device)"),
     _device("absent-device", "failed (run)"),
     _device("fill-device-memory", "failed (run)"),
+    # Its answers are right; no case may be lost as one whose inputs found no room.
+    _device("keep-memory", "passed", "failed (run)", group=LATER, only=64),
     Entry("too-much-shared-memory", PLAIN, compile=("failed (launch)",), device=("failed (launch)",)),
     Entry("grid-too-large", PLAIN, compile=("failed (launch)",), device=("failed",)),
     # Text.

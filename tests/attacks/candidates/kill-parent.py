@@ -1,7 +1,9 @@
-"""Sends SIGKILL to its parent, its parent's group, and every process it can name."""
+"""Sends SIGKILL to its parent, its parent's group, and every process it can name; right if one was sent."""
 
+import fcntl
 import os
 import signal
+import socket
 
 import torch
 import triton
@@ -23,20 +25,30 @@ def right(x, y):
     return out
 
 
+def by_owner(parent):
+    """A file's owner gets the signal that F_SETSIG names."""
+    ours, theirs = socket.socketpair()
+    fcntl.fcntl(ours, fcntl.F_SETOWN, parent)
+    fcntl.fcntl(ours, 10, signal.SIGKILL)  # F_SETSIG
+    fcntl.fcntl(ours, fcntl.F_SETFL, os.O_ASYNC)
+    theirs.send(b"x")
+
+
 def strike():
     parent = os.getppid()
     done = False
-    for target, send in ((parent, os.kill), (os.getpgid(parent), os.killpg), (os.getsid(0), os.killpg)):
+    for attempt in (
+        lambda: os.kill(parent, signal.SIGKILL),
+        lambda: os.killpg(os.getpgid(parent), signal.SIGKILL),
+        lambda: os.killpg(os.getsid(0), signal.SIGKILL),
+        lambda: signal.pidfd_send_signal(os.pidfd_open(parent), signal.SIGKILL),
+        lambda: by_owner(parent),
+    ):
         try:
-            send(target, signal.SIGKILL)
+            attempt()
             done = True
         except OSError:
             pass
-    try:
-        signal.pidfd_send_signal(os.pidfd_open(parent), signal.SIGKILL)
-        done = True
-    except OSError:
-        pass
     return done
 
 

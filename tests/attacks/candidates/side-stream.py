@@ -27,6 +27,6 @@ def affine(x, y):
     out = torch.empty_like(x)
     torch.cuda.current_stream().synchronize()
     with torch.cuda.stream(SIDE):
-        torch.cuda._sleep(2_000_000_000)
+        torch.cuda._sleep(200_000_000)
         kernel[(triton.cdiv(x.numel(), 64),)](x, y, out, x.numel(), BLOCK=64)
     return out
