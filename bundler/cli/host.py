@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bundler.cli.console import console
 from bundler.host import probe_host
 from bundler.model.host import Host, Read, Reading
 
@@ -24,19 +25,19 @@ def host(
     if as_json:
         typer.echo(found.model_dump_json(indent=2))
     else:
-        _print(found, Console(soft_wrap=True))
+        _print(found, console())
 
 
-def _print(found: Host, console: Console) -> None:
-    console.print(_table("System", found.system))
+def _print(found: Host, out: Console) -> None:
+    out.print(_table("System", found.system))
     software = Table("package", "version", title="Software", title_justify="left")
     for name, version in found.software.items():
         software.add_row(Text(name), Text(version))
-    console.print(software)
+    out.print(software)
     for gpu in found.gpus:
-        console.print(_table(f"GPU {gpu.index}", gpu.fields))
+        out.print(_table(f"GPU {gpu.index}", gpu.fields))
     if found.no_gpu:
-        console.print(Text(f"No GPU. {found.no_gpu}"))
+        out.print(Text(f"No GPU. {found.no_gpu}"))
 
 
 def _table(title: str, fields: dict[str, Reading]) -> Table:

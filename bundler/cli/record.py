@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from bundler.cli import options, progress
+from bundler.cli.console import console
 from bundler.errors import ExitCode, UsageError
 from bundler.experiment.load import load
 from bundler.files import write_whole
@@ -21,7 +22,7 @@ from bundler.report import terminal
 
 def record(
     folder: Annotated[Path, typer.Argument(help="proof/<category>/<kernel>")],
-    name: Annotated[str, typer.Argument(help="Of the host: the evidence goes to evidence/NAME.json.")],
+    name: Annotated[str, typer.Argument(help="Of the host: the evidence goes to evidence/NAME.json.gz.")],
     ground: options.GroundOption = None,
     arch: options.ArchOption = None,
     seed: options.SeedOption = "0",
@@ -33,17 +34,18 @@ def record(
     """
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name", hint="use lowercase letters, digits and hyphens")
-    console = Console(soft_wrap=True, highlight=False)
+    out = console()
     loaded = load(folder, evidence=False)
     request = options.Selection(ground, arch, None, None, seed, jobs).request(loaded)
-    with progress.stepping(Console(stderr=True)) as step:
+    with progress.stepping(console(stderr=True)) as step:
         evidence = replay(loaded, request, Watch(step))
-    terminal.show(console, loaded.experiment, evidence, hold(evidence, ()), matrix=False)
+    terminal.show(out, loaded.experiment, evidence, hold(evidence, ()), matrix=False)
     if not evidence.complete:
         raise typer.Exit(ExitCode.INCOMPLETE)
     if any(report.status == "invalid" for report in evidence.grounds.values()):
         raise typer.Exit(ExitCode.INVALID)
     judged = {ground: report for ground, report in evidence.grounds.items() if report.status == "judged"}
-    path = folder / "evidence" / f"{name}.json"
-    write_whole(path, evidence_json(evidence.model_copy(update={"grounds": judged})))
-    console.print(f"{path}: add it to the list 'evidence' of experiment.yaml")
+    path = folder / "evidence" / f"{name}.json.gz"
+    data = evidence_json(evidence.model_copy(update={"grounds": judged}))
+    write_whole(path, gzip.compress(data, mtime=0))
+    out.print(f"{path}: add it to the list 'evidence' of experiment.yaml")

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bundler.cli.console import console
 from bundler.cli.verify import TargetArgument, default_target
 from bundler.digest import Digest
 from bundler.engine import target as targets
@@ -44,17 +44,17 @@ def loaded_target(text: str | None) -> Iterator[Loaded]:
 
 def show(target: TargetArgument = None) -> None:
     """List what is frozen: task, arms, prompts, outputs, harness, recorded evidence."""
-    console = Console(soft_wrap=True, highlight=False)
+    out = console()
     with loaded_target(target) as loaded:
         experiment = loaded.experiment
-        console.print(Text.assemble((experiment.id, "bold"), "  ", plain(experiment.title)))
-        console.print(_facts(loaded))
-        console.print(_arms(loaded))
+        out.print(Text.assemble((experiment.id, "bold"), "  ", plain(experiment.title)))
+        out.print(_facts(loaded))
+        out.print(_arms(loaded))
         for name, evidence in loaded.recorded:
             grounds = ", ".join(evidence.grounds)
-            console.print(Text(f"recorded {name}: {evidence.started}, {grounds}"))
+            out.print(Text(f"recorded {name}: {evidence.started}, {grounds}"))
         if not loaded.recorded:
-            console.print(Text("no recorded evidence", "yellow"))
+            out.print(Text("no recorded evidence", "yellow"))
 
 
 def _facts(loaded: Loaded) -> Table:
@@ -64,13 +64,18 @@ def _facts(loaded: Loaded) -> Table:
         "skill": experiment.skill,
         "base task": f"{experiment.base_task.path} {experiment.base_task.sha256}",
         "harness": f"{experiment.harness.path} {Digest.of(loaded.harness)}",
-        "cases": f"{count(len(experiment.expand()), 'case')}, {count(experiment.harness.sets, 'set')} of values each",
+        "cases": _cases(loaded),
         "model": f"{experiment.model.name}; version {experiment.model.version}; {experiment.model.date}",
         "runtime": experiment.runtime,
     }
     for name, fact in facts.items():
         rows.add_row(Text(name, "dim"), Text(plain(fact)))
     return rows
+
+
+def _cases(loaded: Loaded) -> str:
+    cases, sets = len(loaded.experiment.expand()), loaded.experiment.harness.sets
+    return f"{count(cases, 'case')}, {count(sets, 'set')} of values each"
 
 
 def _arms(loaded: Loaded) -> Table:

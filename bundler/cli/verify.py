@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bundler.cli import options, progress
+from bundler.cli.console import console
 from bundler.engine import target as targets
 from bundler.engine.verify import Engine, Options, Replayed, verified
 from bundler.errors import ExitCode, UsageError
@@ -49,8 +50,8 @@ def verify(
     4: nothing could be judged. 5: a control misbehaved. 6: something needed is not there. 7: cut short.
     """
     selection = options.Selection(ground, arch, candidate, case, seed, jobs)
-    console = Console(stderr=json_ == "-", soft_wrap=True, highlight=False)
-    errors = Console(stderr=True, soft_wrap=True, highlight=False)
+    out = console(stderr=json_ == "-")
+    errors = console(stderr=True)
     save = _saver(json_)
     with progress.stepping(errors) as step:
         how = Options(
@@ -61,7 +62,7 @@ def verify(
         )
         with verified(targets.parse(target or default_target()), selection.request, how) as replayed:
             save(replayed.evidence)
-            code = _report(console, replayed, matrix)
+            code = _report(out, replayed, matrix)
     raise typer.Exit(code)
 
 
@@ -81,9 +82,9 @@ def _saver(name: str | None) -> Callable[[Evidence], None]:
     return lambda evidence: write_whole(Path(name), evidence_json(evidence))
 
 
-def _report(console: Console, replayed: Replayed, matrix: bool) -> ExitCode:
+def _report(out: Console, replayed: Replayed, matrix: bool) -> ExitCode:
     verdict = hold(replayed.evidence, replayed.loaded.recorded)
     for note in replayed.notes:
-        console.print(Text(plain(note), "dim"))
-    terminal.show(console, replayed.loaded.experiment, replayed.evidence, verdict, matrix=matrix)
+        out.print(Text(plain(note), "dim"))
+    terminal.show(out, replayed.loaded.experiment, replayed.evidence, verdict, matrix=matrix)
     return exit_code(replayed.evidence, verdict)

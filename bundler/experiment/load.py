@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from bundler.model.experiment import Arm, Candidate, Experiment, Origin, Output
 
 DECLARATION = "experiment.yaml"
 MAX_FILE_BYTES = 16 << 20
+_GZIP_MAGIC = b"\x1f\x8b"
 MAX_EVIDENCE_VALUES = 500_000
 _MOST_LISTED = 20
 _MOST_COLLECTED = 1_000
@@ -219,7 +221,9 @@ def _evidence(loaded: Loaded, path: str) -> Evidence:
 
 
 def parse_evidence(data: bytes, name: str) -> Evidence:
-    """Evidence from JSON, which may be a stranger's; BadEvidence says what is wrong with it."""
+    """Evidence from JSON, plain or in gzip, which may be a stranger's; BadEvidence says what is wrong with it."""
+    if data.startswith(_GZIP_MAGIC):
+        data = _inflated(data, name)
     if len(data) > MAX_FILE_BYTES:
         raise BadEvidence(
             f"{name} has {len(data)} bytes, over {MAX_FILE_BYTES}", hint="is it the right file?"
@@ -236,6 +240,18 @@ def parse_evidence(data: bytes, name: str) -> Evidence:
         raise BadEvidence(
             f"{name} is no evidence:\n{_problems(error)}", hint="ask for the file again"
         ) from None
+
+
+def _inflated(data: bytes, name: str) -> bytes:
+    """At most one byte more than the limit, whatever a bomb promises."""
+    stream = zlib.decompressobj(wbits=31)
+    try:
+        plain = stream.decompress(data, MAX_FILE_BYTES + 1)
+    except zlib.error as error:
+        raise BadEvidence(f"{name} is damaged: {error}", hint="ask for the file again") from None
+    if len(plain) <= MAX_FILE_BYTES and not stream.eof:
+        raise BadEvidence(f"{name} is cut short", hint="ask for the file again")
+    return plain
 
 
 def mismatch(loaded: Loaded, evidence: Evidence) -> str:

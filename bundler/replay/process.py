@@ -428,7 +428,8 @@ def _worker_environment(scratch: Path) -> dict[str, str]:
 def _confinement(scratch: Path, allowance: Allowance) -> dict[str, Any]:
     return {
         "readable": readable_paths(),
-        "writable": [str(scratch), *_DEVICES],
+        # CUDA names its threads by writing there; without that cuInit ends with error 304.
+        "writable": [str(scratch), *_DEVICES, "/proc/self/task"],
         "file_bytes": 256 << 20,
         "data_bytes": allowance.data_bytes,
         "processes": 128,

@@ -1,0 +1,67 @@
+"""Write the generated files again: ``python -m docs.generate``; ``--check`` only compares, and fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from bundler.cli.schema import Schema, schema_json
+
+ROOT = Path(__file__).resolve().parents[1]
+COMMANDS = (
+    "verify",
+    "freeze",
+    "rebase",
+    "show",
+    "env",
+    "extract",
+    "record",
+    "host",
+    "schema",
+    "skills check",
+)
+HEAD = "# Command line\n\nEvery command's `--help`. Generated: `make docs`.\n"
+
+
+def generated() -> dict[Path, str]:
+    """Each file and what it has to hold."""
+    files = {ROOT / f"schemas/{which}.schema.json": schema_json(which) for which in Schema}
+    return files | {ROOT / "docs/cli.md": cli()}
+
+
+def cli() -> str:
+    """The page of the commands."""
+    helps = [f"\n## bundler {name}\n\n```\n{_help(*name.split())}```\n" for name in COMMANDS]
+    return f"{HEAD}\n```\n{_help()}```\n" + "".join(helps)
+
+
+def _help(*command: str) -> str:
+    program = "import sys; from bundler.cli.main import app; app(prog_name='bundler')"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *command, "--help"],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def main() -> int:
+    """Write, or compare."""
+    stale = [path for path, text in generated().items() if not path.is_file() or path.read_text() != text]
+    if "--check" in sys.argv:
+        for path in stale:
+            print(f"{path.relative_to(ROOT)} is not up to date: make docs", file=sys.stderr)
+        return bool(stale)
+    for path in stale:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(generated()[path])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
