@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
+from typer.testing import CliRunner
+
+from bundler.cli.main import app
 from bundler.cli.schema import Schema, schema_json
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,16 +39,7 @@ def cli() -> str:
 
 
 def _help(*command: str) -> str:
-    program = "import sys; from bundler.cli.main import app; app(prog_name='bundler')"
-    done = subprocess.run(
-        [sys.executable, "-c", program, *command, "--help"],
-        cwd=ROOT,
-        env={**os.environ, "COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
+    return CliRunner().invoke(app, [*command, "--help"], prog_name="bundler", env={"COLUMNS": "100"}).output
 
 
 def main() -> int:

@@ -12,8 +12,11 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Generator
+from pathlib import Path
 
 import pytest
+
+from tests.small import Small
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome-headless-shell")
 
@@ -81,3 +84,9 @@ def pytest_runtest_makereport(
 
 def _reason(report: pytest.TestReport) -> str:
     return str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Small:
+    """A small experiment, not yet written."""
+    return Small(tmp_path / "checkout")

@@ -41,7 +41,7 @@ def _run(folder: Path, *arguments: str, require: str = "") -> str:
         *arguments,
         ".",
     ]
-    env = {"PATH": "", "PYTHONPATH": str(folder), "BUNDLER_REQUIRE": require}
+    env = {"PATH": "", "PYTHONPATH": f"{folder}:{REPOSITORY}", "BUNDLER_REQUIRE": require}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
