@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 import reprlib
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -138,7 +139,10 @@ def _read(folder: Path, name: str) -> bytes:
             raise BadExperiment(
                 f"{str(path)!r} leads out of {str(folder)!r}", hint="copy the file into the folder"
             )
-        if path.stat().st_size > MAX_FILE_BYTES:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise BadExperiment(f"{str(path)!r} is no file", hint="put the file there, or correct the path")
+        if status.st_size > MAX_FILE_BYTES:
             raise BadExperiment(f"{str(path)!r} is over {MAX_FILE_BYTES} bytes", hint="is it the right file?")
         return path.read_bytes()
     except (OSError, ValueError, RuntimeError) as error:
