@@ -360,9 +360,16 @@ class _Guard(threading.Thread):
             os.killpg(self._pid, signal.SIGKILL)
 
 
+def watch_state() -> str:
+    """Whether what a worker uses can be watched on this host: ``held``, or why not."""
+    return "held" if Path("/proc/self/stat").exists() else "/proc is not mounted"
+
+
 def _group_use(pgid: int) -> tuple[int, int]:
     """Processes of a group, and their resident bytes: anonymous and shared memory, no mapped files."""
     processes = total = 0
+    if watch_state() != "held":
+        return 0, 0
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue

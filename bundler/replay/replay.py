@@ -26,7 +26,7 @@ from bundler.replay import execute
 from bundler.replay.cells import Cells, Grid, renumber
 from bundler.replay.device import Device, lacks, probe, too_old
 from bundler.replay.oracle import Oracle
-from bundler.replay.process import Allowance, Zygote, ZygoteFailed
+from bundler.replay.process import Allowance, Zygote, ZygoteFailed, watch_state
 from bundler.replay.runner import Ask, Job, Session, Unit, run_units
 from bundler.worker.sandbox import make_undumpable
 
@@ -94,7 +94,7 @@ class _Replay:
         self._cells = Cells(request.grounds(), self._candidates, self._cases)
         self._kernels = compile_ground.KernelTable()
         self._grounds: dict[str, _Ground] = {name: _Ground() for name in request.grounds()}
-        self._judge_isolation = {"undumpable": make_undumpable()}
+        self._judge_isolation = {"undumpable": make_undumpable(), "usage-watch": watch_state()}
         self._started = datetime.now(UTC)
         self._clock = time.monotonic()
         self._checkpoint_at = self._clock + _CHECKPOINT_S

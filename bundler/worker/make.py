@@ -94,7 +94,7 @@ class Make:
 def _round(values: Array, dtype: str) -> Array:
     if dtype == "bfloat16":
         return _from_bfloat16(_to_bfloat16(values))
-    return np.ascontiguousarray(values.astype(np.dtype(dtype)))
+    return np.asarray(values, dtype=np.dtype(dtype), order="C")
 
 
 def _place(shape: tuple[int, ...], layout: str) -> tuple[tuple[int, ...], int, int]:

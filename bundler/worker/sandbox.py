@@ -74,7 +74,7 @@ def confine(limits: Confinement) -> dict[str, str]:
     """
     steps: tuple[tuple[str, Callable[[], None]], ...] = (
         ("resource-limits", lambda: _set_limits(limits)),
-        ("process-limit", _process_limit),
+        ("process-limit", lambda: _limit_processes(limits.processes)),
         ("no-new-privs", lambda: prctl(PR_SET_NO_NEW_PRIVS, 1)),
         ("no-capabilities", _drop_capabilities),
         ("landlock", lambda: _landlock(limits.readable, limits.writable)),
@@ -106,17 +106,21 @@ def _set_limits(limits: Confinement) -> None:
         resource.RLIMIT_FSIZE: limits.file_bytes,
         resource.RLIMIT_NOFILE: 512,
         resource.RLIMIT_CPU: limits.cpu_seconds,
-        resource.RLIMIT_NPROC: _threads_of_user(os.getuid()) + limits.processes,
     }
     if limits.data_bytes is not None:
         wanted[resource.RLIMIT_DATA] = limits.data_bytes
     for name, limit in wanted.items():
-        hard = resource.getrlimit(name)[1]
-        most = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-        resource.setrlimit(name, (most, most))
+        _limit(name, limit)
 
 
-def _process_limit() -> None:
+def _limit(name: int, limit: int) -> None:
+    hard = resource.getrlimit(name)[1]
+    most = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(name, (most, most))
+
+
+def _limit_processes(more: int) -> None:
+    _limit(resource.RLIMIT_NPROC, _threads_of_user(os.getuid()) + more)
     if os.getuid() == 0:
         raise NotHere("RLIMIT_NPROC does not bind root; the replay counts the processes instead")
 

@@ -139,7 +139,7 @@ def _fill_bits(tensor: torch.Tensor, element: bytes) -> None:
 
 
 POISON = {
-    torch.float64: "dead5eedfeedfff7",
+    torch.float64: "dead5eedfeedf77f",
     torch.float32: "5eedfe7f",
     torch.float16: "ed7d",
     torch.bfloat16: "ed7f",
@@ -202,7 +202,9 @@ def _type_name(kind: type) -> str:
 
 def to_bytes(value: torch.Tensor) -> bytes:
     """A tensor's logical elements, row-major. Waits for the current stream and for no other."""
-    dense = value.detach().resolve_neg().contiguous().reshape(-1)
+    dense = value.detach().resolve_neg().contiguous()
     if dense.numel() == 0:
         return b""
+    # A single element counts as contiguous whatever its strides, and cannot be viewed as bytes with them.
+    dense = torch.as_strided(dense, (dense.numel(),), (1,))
     return bytes(dense.view(torch.uint8).cpu().numpy().tobytes())

@@ -75,7 +75,7 @@ def decode_header(text: bytes | bytearray) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise WireError(f"the header is no JSON: {error}") from None
     if not isinstance(header, dict):
-        raise WireError(f"the header is a {type(header).__name__}, not an object")
+        raise WireError(f"the header is of type {type(header).__name__}, not an object")
     return header
 
 

@@ -15,6 +15,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -163,8 +164,10 @@ class _Zygote:
 
 def _children() -> list[tuple[int, int]]:
     """This process's children that have not ended: their ids and process groups."""
-    found = []
+    found: list[tuple[int, int]] = []
     own = os.getpid()
+    if not Path("/proc/self").exists():
+        return found  # the replay's record says so: its watch needs /proc as well
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError, IndexError):
             pid = int(entry.name)
@@ -186,6 +189,7 @@ def _settle(request: dict[str, Any], fds: list[int]) -> None:
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
     os.environ.update(request["environment"])
+    tempfile.tempdir = request["scratch"]  # the zygote's own choice was remembered
     os.chdir(request["scratch"])
 
 

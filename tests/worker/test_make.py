@@ -100,7 +100,7 @@ def test_no_view_leaves_its_storage() -> None:
 
 def test_bfloat16_rounds_to_nearest_even_and_keeps_nan() -> None:
     values = np.array([1.0, 1.00390625, 1.01171875, -0.0, np.inf, np.nan, 3.4e38])
-    assert to_bits(values, "bfloat16").hex() == "803f" "803f" "823f" "0080" "807f" "c07f" "807f"
+    assert to_bits(values, "bfloat16").hex() == "803f803f823f0080807fc07f807f"
 
 
 def test_sparse_is_never_materialised() -> None:

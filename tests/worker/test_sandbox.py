@@ -1,0 +1,326 @@
+"""The confinement, tried: each thing that a worker must not do is done in a confined child."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import mmap
+import os
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bundler.worker import sandbox
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+X86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter is for x86-64")
+LANDLOCK = pytest.mark.skipif(sandbox.landlock_abi() == 0, reason="this kernel has no Landlock")
+READABLE = ("/usr", "/lib", "/lib64", "/bin", sandbox.OWN_PROC, sys.prefix, sys.base_prefix)
+
+
+def _confined(
+    attempt: Callable[[], object], folder: Path, *, limits: dict[str, object] | None = None
+) -> tuple[str, dict[str, str]]:
+    """What came of ``attempt`` in a confined child: ``done``, or the error's name; and the report."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        said = "died"
+        report: dict[str, str] = {}
+        try:
+            os.setpgid(0, 0)
+            os.chdir(folder)
+            confinement = sandbox.Confinement(READABLE, (str(folder), "/dev/null"), **(limits or {}))  # type: ignore[arg-type]
+            report = sandbox.confine(confinement)
+            attempt()
+            said = "done"
+        except OSError as error:
+            said = type(error).__name__ if error.errno is None else os.strerror(error.errno)
+        except BaseException as error:  # noqa: BLE001
+            said = f"{type(error).__name__}: {error}"
+        finally:
+            os.write(write, json.dumps([said, report]).encode())
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as answers:
+        answer = answers.read()
+    _, status = os.waitpid(child, 0)
+    if not answer:
+        return f"signal {os.WTERMSIG(status)}", {}
+    said, report = json.loads(answer)
+    return said, report
+
+
+def _syscall(number: int, *arguments: object) -> Callable[[], None]:
+    def call() -> None:
+        if LIBC.syscall(number, *arguments) < 0:
+            raise OSError(ctypes.get_errno(), "")
+
+    return call
+
+
+def test_every_step_is_reported(tmp_path: Path) -> None:
+    said, report = _confined(lambda: None, tmp_path)
+    assert said == "done"
+    assert list(report) == [
+        "resource-limits", "process-limit", "no-new-privs", "no-capabilities", "landlock", "seccomp",
+    ]  # fmt: skip
+    assert report["no-new-privs"] == report["no-capabilities"] == "held"
+
+
+DENIED = {
+    "inet": lambda: socket.socket(socket.AF_INET),
+    "inet6 datagram": lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM),
+    "netlink": lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW),
+    "packet": lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW),
+    "connect": lambda: socket.socket(socket.AF_UNIX).connect("/nowhere"),
+    "send to": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", "/nowhere"),
+    "kill parent": lambda: os.kill(os.getppid(), 0),
+    "kill group": lambda: os.killpg(os.getpgid(os.getppid()), 0),
+    "kill everyone": lambda: os.kill(-1, 0),
+    "tgkill": _syscall(234, 1, 1, 0),
+    "tkill": _syscall(200, 1, 0),
+    "pidfd": lambda: os.pidfd_open(os.getppid()),
+    "ptrace": _syscall(101, 16, os.getpid(), 0, 0),
+    "process_vm_readv": _syscall(310, os.getpid(), 0, 0, 0, 0, 0),
+    "setsid": os.setsid,
+    "setpgid": lambda: os.setpgid(0, 0),
+    "unshare": _syscall(272, 0x10000000),
+    "clone into a namespace": _syscall(56, 0x10000000 | signal.SIGCHLD, 0, 0, 0, 0),
+    "mount": _syscall(165, b"none", b"/tmp", b"tmpfs", 0, 0),
+    "chroot": lambda: os.chroot("/"),
+    "setns": _syscall(308, 0, 0),
+    "bpf": _syscall(321, 0, 0, 0),
+    "perf": _syscall(298, 0, 0, -1, -1, 0),
+    "io_uring": _syscall(425, 1, 0),
+    "userfaultfd": _syscall(323, 0),
+    "keyctl": _syscall(250, 0, -3, 0),
+    "shmget": _syscall(29, 0, 4096, 0o1600),
+    "memfd": lambda: os.memfd_create("x"),
+    "priority": lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 19),
+    "affinity": lambda: os.sched_setaffinity(os.getppid(), os.sched_getaffinity(0)),
+    "prlimit": _syscall(302, os.getppid(), 0, 0, 0),
+    "owner's signals": lambda: _owner(os.getppid()),
+    "setuid": lambda: os.setuid(12345),
+}
+
+
+def _owner(pid: int) -> None:
+    import fcntl
+
+    ours, _ = socket.socketpair()
+    fcntl.fcntl(ours, fcntl.F_SETOWN, pid)
+
+
+@X86_64
+@pytest.mark.parametrize("name", DENIED)
+def test_denied(name: str, tmp_path: Path) -> None:
+    assert _confined(DENIED[name], tmp_path)[0] == "Operation not permitted"
+
+
+def _works(*command: str) -> Callable[[], None]:
+    def call() -> None:
+        done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr.decode())
+
+    return call
+
+
+def _pair() -> None:
+    ours, theirs = socket.socketpair()
+    ours.send(b"x")
+    assert theirs.recv(1) == b"x"
+
+
+def _thread() -> None:
+    import threading
+
+    threads = [threading.Thread(target=lambda: None) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+ALLOWED = {
+    "a program": _works("/bin/sh", "-c", "true"),
+    "a compiler's own children": _works("/bin/sh", "-c", "/bin/sh -c true | /bin/cat"),
+    "threads": _thread,
+    "its folder": lambda: Path("file").write_bytes(b"x" * 1000),
+    "a socket pair": lambda: _pair(),
+    "its own signals": lambda: os.kill(os.getpid(), 0),
+    "its own affinity": lambda: os.sched_setaffinity(0, os.sched_getaffinity(0)),
+    "memory": lambda: mmap.mmap(-1, 1 << 24).write(b"x"),
+    "temporary files": lambda: tempfile.TemporaryFile(dir=".").close(),
+    "its own process": lambda: Path("/proc/self/maps").read_bytes(),
+    "time": lambda: time.sleep(0.001),
+}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_allowed(name: str, tmp_path: Path) -> None:
+    assert _confined(ALLOWED[name], tmp_path)[0] == "done"
+
+
+def test_a_device_ground_may_have_files_without_a_name(tmp_path: Path) -> None:
+    assert _confined(DENIED["memfd"], tmp_path, limits={"anonymous_files": True})[0] == "done"
+
+
+def test_a_program_that_is_executed_gains_nothing(tmp_path: Path) -> None:
+    """Executed by uid 0, a program would get every capability back, if it were allowed new privileges."""
+    code = "import os, sys\ntry:\n os.setresuid(12345, 12345, 12345)\nexcept OSError: sys.exit(7)"
+    command = [sys.executable, "-I", "-S", "-c", code]
+    said, _ = _confined(lambda: _expect(7, command), tmp_path)
+    assert said == "done"
+
+
+def _expect(status: int, command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.returncode == status, (done.returncode, done.stderr)
+
+
+@LANDLOCK
+@pytest.mark.parametrize(
+    "path", ["/etc/shadow", "/etc/hostname", "/root", "/tmp", "/proc/1/cmdline", "/proc/net/unix", "/var/log"]
+)
+def test_nothing_else_is_readable(path: str, tmp_path: Path) -> None:
+    if not Path(path).exists():
+        pytest.skip(f"no {path} here")
+
+    def attempt() -> None:
+        if Path(path).is_dir():
+            list(Path(path).iterdir())
+        else:
+            Path(path).read_bytes()
+
+    # /proc/net leads to /proc/self/net, which is its own.
+    expected = "done" if path == "/proc/net/unix" else "Permission denied"
+    assert _confined(attempt, tmp_path)[0] == expected
+
+
+@LANDLOCK
+@pytest.mark.parametrize("name", ["../beside", "/dev/shm/x", "/usr/x", "/tmp/bundler-test-x"])
+def test_nothing_else_is_writable(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    assert _confined(lambda: Path(name).write_bytes(b"x"), folder)[0] == "Permission denied"
+    with contextlib.suppress(OSError):
+        assert not Path(name).exists()
+
+
+@LANDLOCK
+def test_nothing_is_moved_or_linked_out(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "file").write_text("x")
+    for attempt in (lambda: Path("file").rename("../file"), lambda: os.link("file", "../file")):
+        said, _ = _confined(attempt, folder)
+        assert said in ("Permission denied", "Invalid cross-device link")
+
+
+def test_limits_are_hard(tmp_path: Path) -> None:
+    def large_file() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        Path("large").write_bytes(b"x" * 3000)
+
+    limits = {"file_bytes": 2000}
+    assert _confined(large_file, tmp_path, limits=limits)[0] == "File too large"
+
+    def raise_it() -> None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
+
+    said, _ = _confined(raise_it, tmp_path, limits=limits)
+    assert said.startswith(("ValueError", "Operation not permitted"))
+
+
+def test_private_memory_is_limited(tmp_path: Path) -> None:
+    limits = {"data_bytes": 256 << 20}
+    said, _ = _confined(lambda: bytearray(512 << 20), tmp_path, limits=limits)
+    assert said.startswith("MemoryError")
+
+
+@X86_64
+def test_the_other_instruction_sets_are_closed(tmp_path: Path) -> None:
+    """An x32 system call has another number for the same thing."""
+    said, _ = _confined(_syscall(0x40000000 | 41, 2, 1, 0), tmp_path)
+    assert said == f"signal {signal.SIGSYS}"
+
+
+# --- where the kernel has less ---------------------------------------------------------------------
+
+
+def test_without_landlock_the_report_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "landlock_abi", lambda: 0)
+    said, report = _confined(lambda: None, tmp_path)
+    assert (said, report["landlock"]) == ("done", "this kernel has no Landlock")
+    assert report["seccomp"] == "held"
+
+
+def test_on_another_processor_the_report_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    _, report = _confined(lambda: None, tmp_path)
+    assert report["seccomp"] == "no system call table for aarch64"
+
+
+def test_a_refusal_is_reported_and_the_other_steps_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(sandbox, "_landlock", refused)
+    monkeypatch.setattr(sandbox, "_seccomp", refused)
+    _, report = _confined(lambda: None, tmp_path)
+    assert report["landlock"] == report["seccomp"] == "refused: Operation not permitted"
+    assert report["no-new-privs"] == "held"
+
+
+def test_without_proc_the_report_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(uid: int) -> int:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(sandbox, "_threads_of_user", missing)
+    _, report = _confined(lambda: None, tmp_path)
+    assert report["process-limit"] == "refused: No such file or directory"
+    assert report["resource-limits"] == report["seccomp"] == "held"
+
+
+@pytest.mark.parametrize("abi", range(1, sandbox.landlock_abi() + 1))
+def test_every_version_of_landlock_has_its_rules(
+    abi: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "landlock_abi", lambda: abi)
+    said, report = _confined(lambda: Path("/etc/hostname").read_bytes(), tmp_path)
+    assert report["landlock"] == "held"
+    assert said == "Permission denied"
+
+
+def test_undumpable() -> None:
+    child = os.fork()
+    if child == 0:
+        held = sandbox.make_undumpable() == "held" and LIBC.prctl(3) == 0
+        os._exit(0 if held else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@X86_64
+def test_every_jump_of_the_filter_lands_inside() -> None:
+    program = sandbox._program(1234, anonymous_files=False)
+    for at, (code, jump_true, jump_false, _) in enumerate(program):
+        if code & 7 == 5:  # BPF_JMP
+            assert at + 1 + max(jump_true, jump_false) < len(program)
+    assert len(program) < 4096  # BPF_MAXINSNS
+    assert program[-1][0] == 6
