@@ -16,7 +16,8 @@ from bundler.digest import Digest
 from bundler.engine.inside import Lines, arguments, other_request
 from bundler.engine.target import Archive, Folder, ImageName, Target, load_folder, opened
 from bundler.errors import BadBundle, BadEvidence, UnavailableError
-from bundler.experiment.load import Loaded, mismatch, parse_evidence
+from bundler.experiment.load import Loaded, mismatch
+from bundler.experiment.parse import parse_evidence
 from bundler.model.evidence import Evidence
 from bundler.oci.archive import write_archive
 from bundler.oci.image import Image

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import json
-import zlib
-import reprlib
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from bundler.digest import Digest
 from bundler.errors import BadEvidence, BadExperiment
-from bundler.experiment import strict_yaml
 from bundler.experiment.extraction import extract
+from bundler.experiment.parse import MAX_FILE_BYTES, parse, parse_evidence
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Arm, Candidate, Experiment, Origin, Output
 
 DECLARATION = "experiment.yaml"
-MAX_FILE_BYTES = 16 << 20
-_GZIP_MAGIC = b"\x1f\x8b"
-MAX_EVIDENCE_VALUES = 500_000
-_MOST_LISTED = 20
-_MOST_COLLECTED = 1_000
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = 80
 
 
 @dataclass(frozen=True)
@@ -89,37 +78,6 @@ def load(folder: Path, *, evidence: bool = True) -> Loaded:
     # 4. The recorded evidence, which has to be of these very files.
     recorded = tuple((path, _evidence(loaded, path)) for path in experiment.evidence if evidence)
     return replace(loaded, recorded=recorded)
-
-
-def parse(declaration: bytes, name: str) -> Experiment:
-    """The declaration alone; BadExperiment lists every field that is wrong."""
-    value = strict_yaml.load(declaration, name)
-    if not isinstance(value, dict):
-        raise BadExperiment(f"{name} is no mapping", hint="docs/experiments.md shows one")
-    try:
-        # Through JSON, so that a list in the file is taken as the tuple it means, and nothing else is bent.
-        return Experiment.model_validate_json(json.dumps(value))
-    except (ValidationError, TypeError, ValueError) as error:
-        raise BadExperiment(
-            f"{name} breaks the schema:\n{_problems(error)}",
-            hint="schemas/experiment.schema.json says what each field may be",
-        ) from None
-
-
-def _problems(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return f"  {error}"
-    if error.error_count() > _MOST_COLLECTED:
-        return f"  {error.error_count()} problems, too many to list"
-    listed = error.errors(include_url=False, include_context=False)[:_MOST_LISTED]
-    lines = [_problem(problem["loc"], problem["msg"], problem["input"]) for problem in listed]
-    more = error.error_count() - len(listed)
-    return "\n".join([*lines, f"  and {more} more"] if more else lines)
-
-
-def _problem(place: tuple[int | str, ...], message: str, given: object) -> str:
-    where = ".".join(str(part) for part in place) or "the whole"
-    return f"  {where!s:.200}: {message:.400} (given: {_SHORT.repr(given)})"
 
 
 def _root(folder: Path, experiment: Experiment) -> Path:
@@ -222,40 +180,6 @@ def _evidence(loaded: Loaded, path: str) -> Evidence:
             hint="record it again: bundler record, or remove it from the declaration",
         )
     return evidence
-
-
-def parse_evidence(data: bytes, name: str) -> Evidence:
-    """Evidence from JSON, plain or in gzip, which may be a stranger's; BadEvidence says what is wrong with it."""
-    if data.startswith(_GZIP_MAGIC):
-        data = _inflated(data, name)
-    if len(data) > MAX_FILE_BYTES:
-        raise BadEvidence(
-            f"{name} has {len(data)} bytes, over {MAX_FILE_BYTES}", hint="is it the right file?"
-        )
-    # Every value may be a problem of its own, and a problem takes a KiB of memory.
-    values = sum(map(data.count, (b",", b"[", b"{")))
-    if values > MAX_EVIDENCE_VALUES:
-        raise BadEvidence(
-            f"{name} has about {values} values, over {MAX_EVIDENCE_VALUES}", hint="is it the right file?"
-        )
-    try:
-        return Evidence.model_validate_json(data)
-    except ValidationError as error:
-        raise BadEvidence(
-            f"{name} is no evidence:\n{_problems(error)}", hint="ask for the file again"
-        ) from None
-
-
-def _inflated(data: bytes, name: str) -> bytes:
-    """At most one byte more than the limit, whatever a bomb promises."""
-    stream = zlib.decompressobj(wbits=31)
-    try:
-        plain = stream.decompress(data, MAX_FILE_BYTES + 1)
-    except zlib.error as error:
-        raise BadEvidence(f"{name} is damaged: {error}", hint="ask for the file again") from None
-    if len(plain) <= MAX_FILE_BYTES and not stream.eof:
-        raise BadEvidence(f"{name} is cut short", hint="ask for the file again")
-    return plain
 
 
 def mismatch(loaded: Loaded, evidence: Evidence) -> str:

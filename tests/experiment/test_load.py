@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import time
@@ -13,7 +14,8 @@ import pytest
 
 from bundler.digest import Digest
 from bundler.errors import BadDataError, BadEvidence, BadExperiment
-from bundler.experiment.load import MAX_EVIDENCE_VALUES, MAX_FILE_BYTES, load, parse_evidence
+from bundler.experiment.load import load
+from bundler.experiment.parse import MAX_EVIDENCE_VALUES, MAX_FILE_BYTES, parse_evidence
 from bundler.model.evidence import evidence_json
 from tests.small import CASES, GUIDANCE, HARNESS, ID, RIGHT, SKILL, TASK, Small, answer, evidence, ground
 
@@ -379,7 +381,7 @@ def _sound(small: Small) -> bytes:
             lambda b: b.replace(b'"outcome":"passed"', b'"outcome":"passed","kernels":[-1]', 1),
             "names a kernel that is not in the table",
         ),
-        (lambda b: b" " * (MAX_FILE_BYTES + 1), f"has {MAX_FILE_BYTES + 1} bytes"),
+        (lambda b: b" " * (MAX_FILE_BYTES + 1), f"is over {MAX_FILE_BYTES} bytes"),
     ],
 )
 def test_malformed_evidence(small: Small, change: Callable[[bytes], bytes], said: str) -> None:
@@ -400,6 +402,29 @@ def test_evidence_of_very_many_entries_is_refused_soon(entry: bytes) -> None:
             parse_evidence(data, "it")
         assert time.monotonic() - started < 5
         assert len(error.value.problem) < 5_000
+
+
+def test_evidence_in_gzip(small: Small) -> None:
+    loaded = small.load()
+    small.record(gzip.compress(_sound(small)))
+    assert small.load().recorded[0][1] == evidence(loaded, {"interpreter": ground(loaded)})
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (gzip.compress(b"{}")[:-4], "it is cut short"),
+        (gzip.compress(b"{}")[:-4] + b"abcd", "it is damaged: "),
+        (gzip.compress(b"{}") + b"more", "it goes on after its end"),
+        (gzip.compress(b"{}") * 2, "it goes on after its end"),
+        (gzip.compress(bytes(MAX_FILE_BYTES * 4)), f"it is over {MAX_FILE_BYTES} bytes"),
+        (gzip.compress(gzip.compress(b"{}")), "it is no evidence"),
+    ],
+)
+def test_evidence_in_bad_gzip(data: bytes, said: str) -> None:
+    with pytest.raises(BadEvidence) as error:
+        parse_evidence(data, "it")
+    assert error.value.problem.startswith(said)
 
 
 def test_a_few_problems_of_many_are_listed(small: Small) -> None:
