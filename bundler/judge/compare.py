@@ -67,9 +67,9 @@ def compare(output: Array, reference: Array, dtype: str, rule: Comparison) -> Ag
 
 def _right(output: Array, reference: Array, stored: Array, rule: Comparison) -> tuple[Array, float | None]:
     """Which elements are right, and the largest error in units of the tolerance."""
-    tolerance = rule.atol + rule.rtol * np.abs(reference)
     finite = np.isfinite(stored) & np.isfinite(output)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        tolerance = rule.atol + rule.rtol * np.abs(reference)
         distance = np.abs(output - reference)
         within = (output == stored) | (finite & (distance <= tolerance))
         scaled = distance[finite] / tolerance[finite] if rule.atol or rule.rtol else np.empty(0)

@@ -70,7 +70,7 @@ class Zygote:
         self._scratch.chmod(0o700)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control = ours
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-s", "-B", "-m", "bundler.worker", flavour],
@@ -397,8 +397,10 @@ def _folder_bytes(folder: Path) -> int:
 
 # --- what a worker sees ----------------------------------------------------------------------------
 
-_PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "TRITON_LIBCUDA_PATH",
-              "NVIDIA_VISIBLE_DEVICES", "TRITON_PTXAS_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "TMPDIR")  # fmt: skip
+_PASSED_ON = (
+    "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "TRITON_LIBCUDA_PATH",
+    "NVIDIA_VISIBLE_DEVICES", "TRITON_PTXAS_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "TMPDIR",
+)  # fmt: skip
 
 
 def _environment(scratch: Path, extra: Mapping[str, str]) -> dict[str, str]:

@@ -137,12 +137,6 @@ def _works(*command: str) -> Callable[[], None]:
     return call
 
 
-def _pair() -> None:
-    ours, theirs = socket.socketpair()
-    ours.send(b"x")
-    assert theirs.recv(1) == b"x"
-
-
 def _thread() -> None:
     import threading
 
@@ -153,12 +147,18 @@ def _thread() -> None:
         thread.join()
 
 
+def _pair() -> None:
+    ours, theirs = socket.socketpair()
+    ours.send(b"x")
+    assert theirs.recv(1) == b"x"
+
+
 ALLOWED = {
     "a program": _works("/bin/sh", "-c", "true"),
     "a compiler's own children": _works("/bin/sh", "-c", "/bin/sh -c true | /bin/cat"),
     "threads": _thread,
     "its folder": lambda: Path("file").write_bytes(b"x" * 1000),
-    "a socket pair": lambda: _pair(),
+    "a socket pair": _pair,
     "its own signals": lambda: os.kill(os.getpid(), 0),
     "its own affinity": lambda: os.sched_setaffinity(0, os.sched_getaffinity(0)),
     "memory": lambda: mmap.mmap(-1, 1 << 24).write(b"x"),
