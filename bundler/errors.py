@@ -66,19 +66,19 @@ class BadDataError(BundlerError):
     exit_code = ExitCode.BAD_DATA
 
 
-class BadExperiment(BadDataError):  # noqa: N818 (the tree above is easier to read without the suffix)
+class BadExperiment(BadDataError):
     """An experiment folder breaks a rule."""
 
 
-class BadBundle(BadDataError):  # noqa: N818
+class BadBundle(BadDataError):
     """A bundle is truncated, tampered with, or is no bundle."""
 
 
-class BadEvidence(BadDataError):  # noqa: N818
+class BadEvidence(BadDataError):
     """An evidence file is malformed or belongs to something else."""
 
 
-class BadSkill(BadDataError):  # noqa: N818
+class BadSkill(BadDataError):
     """A skill breaks a rule."""
 
 

@@ -31,11 +31,11 @@ class NvmlLibrary(Protocol):
     def nvmlDeviceGetHandleByIndex(self, index: int) -> Handle: ...  # noqa: N802
 
 
-class Missing(LookupError):  # noqa: N818 (as below)
+class Missing(LookupError):
     """This release of nvidia-ml-py has no such name."""
 
 
-class NotAvailable(ValueError):  # noqa: N818 (it carries a reason, it is no fault)
+class NotAvailable(ValueError):
     """NVML answered, and the answer says that there is nothing to tell."""
 
 

@@ -249,7 +249,8 @@ def _not_judged(console: Console, evidence: Evidence, groups: list[summary.Groun
 def result(evidence: Evidence, verdict: Verdict) -> Text:
     """The last line: what the replay says as a whole."""
     same, differ = verdict.count(Judgement.REPRODUCED), verdict.count(Judgement.DIFFERS)
-    tail = f"{count(same, 'cell')} reproduced, {differ:,} differ, {verdict.count(Judgement.NOT_JUDGED):,} not judged"
+    unjudged = verdict.count(Judgement.NOT_JUDGED)
+    tail = f"{count(same, 'cell')} reproduced, {differ:,} differ, {unjudged:,} not judged"
     invalid = [name for name, report in evidence.grounds.items() if report.status == "invalid"]
     if not verdict.complete:
         return Text(f"INCOMPLETE: {tail}", BAD)
