@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bundler.model.evidence import Evidence, GroundReport
 from bundler.model.experiment import Experiment, by_arm
-from bundler.model.outcome import Failed, NotRun, Outcome, Passed, kind, ran
+from bundler.model.outcome import Failed, Outcome, Passed, kind, ran
 from bundler.model.verdict import Judgement, Verdict
 
 
@@ -21,12 +21,17 @@ class GroundGroup:
 
     @property
     def title(self) -> str:
-        """``device``, ``compile sm_75 80 86``."""
-        if not self.names[0].startswith("compile:"):
-            return self.names[0]
-        return "compile " + " ".join(
-            name.removeprefix("compile:sm_" if index else "compile:") for index, name in enumerate(self.names)
-        )
+        """The names as one."""
+        return title(self.names)
+
+
+def title(names: Sequence[str]) -> str:
+    """``device``, ``compile sm_75 80 86``: grounds of one kind as one."""
+    if not names[0].startswith("compile:"):
+        return names[0]
+    return "compile " + " ".join(
+        name.removeprefix("compile:sm_" if index else "compile:") for index, name in enumerate(names)
+    )
 
 
 def groups(evidence: Evidence) -> list[GroundGroup]:
@@ -110,14 +115,29 @@ def marks(report: GroundReport) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def not_run(report: GroundReport) -> Mapping[str, int]:
-    """The reasons why cells were not run, with how many."""
-    reasons: Counter[str] = Counter()
-    for row in report.cells.values():
-        for outcome in row.values():
-            if isinstance(outcome, NotRun):
-                reasons[outcome.detail or outcome.why] += 1
-    return reasons
+@dataclass(frozen=True)
+class Unjudged:
+    """Cells of grounds of one kind that were not judged for one reason."""
+
+    grounds: tuple[str, ...]
+    cells: int
+    """On each of the grounds."""
+    whole: bool
+    """Whether the reason is the ground's, for all of its cells."""
+    why: str
+
+
+def unjudged(verdict: Verdict) -> list[Unjudged]:
+    """All that was not judged, and why; nothing is left out."""
+    found: dict[tuple[str, int, bool, str], list[str]] = {}
+    for ground in verdict.grounds:
+        reasons = Counter(cell.why for cell in ground.cells if cell.judgement is Judgement.NOT_JUDGED)
+        if ground.reason:
+            reasons = Counter({ground.reason: len(ground.cells)})
+        for why, cells in reasons.items():
+            key = (ground.ground.split(":")[0], cells, bool(ground.reason), why)
+            found.setdefault(key, []).append(ground.ground)
+    return [Unjudged(tuple(names), cells, whole, why) for (_, cells, whole, why), names in found.items()]
 
 
 def differences(verdict: Verdict) -> list[tuple[str, str, str, str, tuple[str, ...], str]]:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from bundler.model.evidence import Evidence, GroundReport
 from bundler.model.experiment import Arm, Experiment, Origin, by_arm
-from bundler.model.host import Gpu, Host, Read
+from bundler.model.host import Gpu, Host, Read, Value
 from bundler.model.outcome import Passed, kind, ran
 from bundler.model.verdict import GroundVerdict, Judgement, Verdict
 from bundler.report import summary
@@ -33,7 +33,7 @@ def show(
     _troubles(console, experiment, groups)
     _marks(console, groups)
     _verdict(console, verdict)
-    _not_judged(console, evidence, groups)
+    _not_judged(console, evidence, verdict)
     console.print()
     console.print(result(evidence, verdict))
 
@@ -64,7 +64,11 @@ def machine(host: Host) -> str:
 def value(host: Host, name: str) -> str:
     """A system field's value; empty where it was not read."""
     reading = host.system.get(name)
-    return str(reading.value) if isinstance(reading, Read) else ""
+    return _said(reading.value) if isinstance(reading, Read) else ""
+
+
+def _said(value: Value) -> str:
+    return (", ".join(value) or "none") if isinstance(value, tuple) else str(value)
 
 
 def _gpu(gpu: Gpu) -> str:
@@ -72,7 +76,7 @@ def _gpu(gpu: Gpu) -> str:
         reading = gpu.fields.get(name)
         if reading is None:
             return "not asked"
-        return str(reading.value) if isinstance(reading, Read) else reading.status
+        return _said(reading.value) if isinstance(reading, Read) else reading.status
 
     memory = field("memory_total_bytes")
     gib = f"{int(memory) / 2**30:.1f} GiB" if memory.isdigit() else memory
@@ -230,14 +234,14 @@ def _ptx(ground: GroundVerdict) -> Text:
     return Text(f"differs in {ground.ptx_other} of {total} cells", WARN)
 
 
-def _not_judged(console: Console, evidence: Evidence, groups: list[summary.GroundGroup]) -> None:
+def _not_judged(console: Console, evidence: Evidence, verdict: Verdict) -> None:
     lines = []
-    for group in groups:
-        if group.report.status != "judged":
-            lines.append(f"  {group.title}: the whole ground, {group.report.status}: {group.report.reason}")
-            continue
-        for reason, cells in summary.not_run(group.report).items():
-            lines.append(f"  {group.title}: {count(cells, 'cell')}: {reason}")
+    for left in summary.unjudged(verdict):
+        status = evidence.grounds[left.grounds[0]].status
+        what = count(left.cells, "cell")
+        if left.whole:
+            what = "the whole ground" if status == "judged" else f"the whole ground, {status}"
+        lines.append(f"  {summary.title(left.grounds)}: {what}: {left.why}")
     if not evidence.complete:
         lines.append("  the replay was cut short; cells that it did not reach are not judged")
     if lines:

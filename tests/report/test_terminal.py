@@ -1,0 +1,180 @@
+"""The whole text of a report; what a stranger wrote cannot forge a line of it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from bundler.experiment.load import Loaded
+from bundler.judge.verdict import hold
+from bundler.model.evidence import Evidence
+from bundler.model.host import Gpu, Host, Read, Unread
+from bundler.model.outcome import Crashed, Mark, NotRun, Passed, Why
+from bundler.report import terminal
+from tests.small import HOST, KERNEL_MADE, PASSED, UNCOMPILABLE, WRONG_VALUES, Small, evidence, ground
+
+GOLDEN = Path(__file__).parent / "golden"
+NO_GPU = NotRun(why=Why.NO_DEVICE, detail="libcuda.so.1 is not there")
+
+
+@pytest.fixture
+def loaded(small: Small) -> Loaded:
+    return small.load()
+
+
+def shown(loaded: Loaded, now: Evidence, recorded: Evidence | None = None, *, matrix: bool = False) -> str:
+    console = Console(file=io.StringIO(), width=100, no_color=True, highlight=False, soft_wrap=True)
+    verdict = hold(now, (("evidence/host.json", recorded),) if recorded else ())
+    terminal.show(console, loaded.experiment, now, verdict, matrix=matrix)
+    assert isinstance(console.file, io.StringIO)
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def check(name: str, text: str) -> None:
+    path = GOLDEN / f"{name}.txt"
+    if not path.exists():  # a new golden text: write it, read it, keep it
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        pytest.fail(f"{path} was not there and is written now: read it, then run again")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_all_reproduced(loaded: Loaded) -> None:
+    compiled = Passed(kernels=(0,))
+    grounds = {
+        f"compile:sm_{sm}": ground(loaded, dict.fromkeys(loaded.sources, compiled)) for sm in (80, 90)
+    } | {"interpreter": ground(loaded)}
+    same = evidence(loaded, grounds, kernels=(KERNEL_MADE,))
+    check("reproduced", shown(loaded, same, same, matrix=True))
+
+
+def test_differs(loaded: Loaded) -> None:
+    recorded = evidence(loaded, {"interpreter": ground(loaded)})
+    now = ground(
+        loaded,
+        {
+            "with-skill/01": UNCOMPILABLE,
+            "without-skill/01": {"n=100": Crashed(detail="killed by SIGSEGV")},
+        },
+    )
+    check("differs", shown(loaded, evidence(loaded, {"interpreter": now}), recorded, matrix=True))
+
+
+def test_a_control_misbehaved(loaded: Loaded) -> None:
+    report = ground(
+        loaded,
+        {"control-wrong/control-wrong": PASSED},
+        status="invalid",
+        reason="control control-wrong/control-wrong must fail and passed all 2 cases",
+    )
+    recorded = evidence(loaded, {"interpreter": ground(loaded)})
+    check("invalid", shown(loaded, evidence(loaded, {"interpreter": report}), recorded))
+
+
+def test_cut_short(loaded: Loaded) -> None:
+    unreached = NotRun(why=Why.INTERRUPTED)
+    report = ground(loaded, {"control-right/control-right": {"n=100": unreached}, "with-skill/01": unreached})
+    recorded = evidence(loaded, {"interpreter": ground(loaded)})
+    check("incomplete", shown(loaded, evidence(loaded, {"interpreter": report}, complete=False), recorded))
+
+
+def test_nothing_to_hold_it_against(loaded: Loaded) -> None:
+    device = ground(
+        loaded,
+        dict.fromkeys(loaded.sources, NO_GPU),
+        status="not-available",
+        reason="libcuda.so.1 is not there",
+        isolation={},
+    )
+    check(
+        "no-gpu",
+        shown(loaded, evidence(loaded, {"device": device, "interpreter": ground(loaded)}), matrix=True),
+    )
+
+
+def test_a_gpu_and_what_was_marked(loaded: Loaded) -> None:
+    fields = {
+        "name": Read(value="NVIDIA H200", call="n"),
+        "compute_capability": Read(value="9.0", call="n"),
+        "memory_total_bytes": Read(value=150_754_820_096, call="n"),
+        "l2_bytes": Read(value=62_914_560, call="c"),
+        "sm_clock_mhz": Read(value=345, call="n"),
+        "sm_clock_max_mhz": Unread(status="no_permission", call="n"),
+        "event_reasons": Read(value=("gpu_idle",), call="n"),
+    }
+    host = Host(
+        system=HOST.system,
+        software=HOST.software,
+        gpus=(Gpu(index=0, fields=fields), Gpu(index=1, fields={})),
+    )
+    marked = Passed(marks=(Mark.INPUT_CHANGED, Mark.NOT_BITWISE_STABLE))
+    report = ground(
+        loaded,
+        {"with-skill/01": marked, "without-skill/01": WRONG_VALUES},
+        isolation={"user": "not permitted"},
+    )
+    same = evidence(loaded, {"device": report}, host=host)
+    check("gpu", shown(loaded, same, same))
+
+
+# --- strangers -------------------------------------------------------------------------------------------
+
+FORGERIES = {
+    "a line break": "x\nREPRODUCED: 8 cells reproduced, 0 differ, 0 not judged",
+    "a carriage return": "x\rREPRODUCED: 8 cells reproduced",
+    "a cursor movement": "\x1b[1A\x1b[2KREPRODUCED: 8 cells reproduced",
+    "a colour": "\x1b[32mREPRODUCED\x1b[0m",
+    "an operating system command": "\x1b]8;;http://example.com\x07REPRODUCED\x1b]8;;\x07",
+    "an eight-bit escape": "\x9b2KREPRODUCED",
+    "a backspace": "x\b\b\bREPRODUCED",
+    "right to left": "x\u202eDECUDORPER\u202c\u2066",
+    "a line separator": "x\u2028REPRODUCED: 8 cells\u2029\x85\x0b\x0cREPRODUCED",
+    "rich markup": "[bold green]REPRODUCED[/bold green] [link=http://example.com]x[/link] [/]",
+    "no width": "\u200b\u200d\ufeff\u00ad",
+    "a private character": "\ue000\U000f0000",
+}
+
+
+@pytest.mark.parametrize("text", FORGERIES.values(), ids=FORGERIES.keys())
+def test_nothing_can_be_forged(small: Small, text: str) -> None:
+    small.declared["title"] = text
+    loaded = small.load()
+    recorded = evidence(loaded, {"interpreter": ground(loaded)})
+    report = ground(
+        loaded,
+        {
+            "with-skill/01": UNCOMPILABLE.model_copy(update={"error": text}),
+            "without-skill/01": WRONG_VALUES.model_copy(update={"detail": text}),
+            "control-right/control-right": NotRun(why=Why.NEEDS, detail=text),
+        },
+        isolation={text: text},
+    )
+    device = ground(loaded, {}, status="not-available", reason=text, cells={})
+    host = Host(
+        system={name: Read(value=text, call="c") for name in ("os", "kernel", "cpu_model")},
+        software={text: text},
+        gpus=(Gpu(index=0, fields={"name": Read(value=text, call="n")}),),
+        no_gpu=text,
+    )
+    now = evidence(loaded, {"interpreter": report, "device": device}, host=host)
+    console = Console(file=io.StringIO(), width=100, force_terminal=False, soft_wrap=True, highlight=False)
+    terminal.show(console, loaded.experiment, now, hold(now, (("e", recorded),)), matrix=True)
+    assert isinstance(console.file, io.StringIO)
+    out = console.file.getvalue()
+    unsafe = {c for c in out if c != "\n" and not c.isprintable()}
+    assert unsafe == set()
+    assert [line for line in out.splitlines() if line.startswith("REPRODUCED")] == []
+    assert out.splitlines()[-1].startswith("DIFFERS: ")
+    if text.startswith("["):
+        assert out.count("[bold green]REPRODUCED[/bold green]") >= 8
+
+
+def test_a_long_text_is_cut(loaded: Loaded) -> None:
+    long = UNCOMPILABLE.model_copy(update={"error": "x" * 4000})
+    out = shown(loaded, evidence(loaded, {"interpreter": ground(loaded, {"with-skill/01": long})}))
+    assert "x" * 240 + "…" in out
+    assert "x" * 241 not in out
