@@ -12,8 +12,8 @@ import typer
 from bundler.errors import UsageError
 from bundler.experiment.load import Loaded
 from bundler.model.experiment import Ground
+from bundler.replay.architectures import KNOWN
 from bundler.replay.replay import Request
-from bundler.worker.archs import ARCHITECTURES
 
 GroundOption = Annotated[
     list[Ground] | None, typer.Option("--ground", help="Only this ground; may be repeated. All by default.")
@@ -74,10 +74,10 @@ class Selection:
             if name.startswith("compile:")
         }
         wanted = (recorded or set(loaded.experiment.architectures)) | set(self.architectures or ())
-        if unknown := sorted(wanted - ARCHITECTURES.keys()):
+        if unknown := sorted(wanted.difference(KNOWN)):
             raise UsageError(
                 f"sm_{unknown[0]} is not in the table of architectures",
-                hint=f"use one of {', '.join(map(str, ARCHITECTURES))}",
+                hint=f"use one of {', '.join(map(str, KNOWN))}",
             )
         return tuple(sorted(wanted))
 
