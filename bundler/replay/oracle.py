@@ -101,10 +101,13 @@ class Oracle:
         message = self._ask(request, [], _CASE_S)
         answer = self._check(message, f"failed on case {case.id!r}")
         payload = memoryview(message.payload)
-        references = tuple(
-            Reference(tuple(_array(array, payload) for array in arrays)) for arrays in answer.references
-        )
-        return CaseData(answer.sets, payload, references)
+        try:
+            references = tuple(
+                Reference(tuple(_array(array, payload) for array in arrays)) for arrays in answer.references
+            )
+            return CaseData(answer.sets, payload, references)
+        except ValueError as error:
+            raise self._bad(f"answered case {case.id!r} with arrays that do not fit: {error}") from None
 
     def _ask(self, request: dict[str, Any], parts: Sequence[bytes], seconds: float) -> wire.Message:
         try:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import select
 import shutil
 import signal
@@ -209,7 +210,6 @@ class Worker:
         self._scratch = scratch
         self._pidfd = os.pidfd_open(pid)
         self._guard = _Guard(pid, pipes.output, scratch, allowance)
-        self._asked = 0
         self.isolation: dict[str, str] = {}
 
     def hello(self, seconds: float) -> None:
@@ -231,18 +231,18 @@ class Worker:
     ) -> wire.Message:
         """One request, one response. Raises wire.WireError, its DeadlinePassed and PeerGone among them.
 
-        What lies in the pipe beforehand was never asked for, and an answer repeats its request's number:
-        a forged or belated answer cannot pass for that of a later request.
+        What lies in the pipe beforehand was never asked for, and an answer repeats its request's number,
+        which nobody can know beforehand: a forged or belated answer cannot pass for that of a later request.
         """
         if _has_ended(self._pidfd):
             raise wire.PeerGone("the process had ended before it was asked")
         if select.select([self._pipes.responses], [], [], 0)[0]:
             raise wire.WireError("it answered before it was asked")
-        self._asked += 1
-        message = self._exchange({**header, wire.NUMBER: self._asked}, parts, seconds, limits)
-        number = message.header.pop(wire.NUMBER, None)
-        if type(number) is not int or number != self._asked:
-            raise wire.WireError(f"it answered request {str(number)[:40]}, not {self._asked}")
+        number = secrets.token_hex(8)
+        message = self._exchange({**header, wire.NUMBER: number}, parts, seconds, limits)
+        answered = message.header.pop(wire.NUMBER, None)
+        if answered != number:
+            raise wire.WireError(f"it answered request {str(answered)[:40]}, not {number}")
         return message
 
     def _exchange(

@@ -108,6 +108,8 @@ class _Zygote:
             if not self._reap():
                 time.sleep(0.005)
         self._kill_orphans()
+        while self._reap():
+            pass
         return self._workers.pop(pid)
 
     def _reap(self) -> bool:
