@@ -14,10 +14,15 @@ from bundler.engine.inside import progress_line
 from bundler.replay.replay import Step
 
 
+def for_another() -> bool:
+    """Whether it is another bundler that started this one, and that will report."""
+    return os.environ.get("BUNDLER_PROGRESS") == "lines"
+
+
 @contextlib.contextmanager
 def stepping(console: Console) -> Iterator[Callable[[Step], None]]:
     """A function that takes steps, for as long as the block runs."""
-    if os.environ.get("BUNDLER_PROGRESS") == "lines":
+    if for_another():
         yield lambda step: print(progress_line(step), file=sys.stderr, flush=True)
     elif console.is_terminal:
         with _bar(console) as step:

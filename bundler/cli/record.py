@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from bundler.cli import options, progress
 from bundler.cli.console import console
@@ -48,4 +49,4 @@ def record(
     path = folder / "evidence" / f"{name}.json.gz"
     data = evidence_json(evidence.model_copy(update={"grounds": judged}))
     write_whole(path, gzip.compress(data, mtime=0))
-    out.print(f"{path}: add it to the list 'evidence' of experiment.yaml")
+    out.print(Text(f"{path}: add it to the list 'evidence' of experiment.yaml"))

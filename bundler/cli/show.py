@@ -52,7 +52,7 @@ def show(target: TargetArgument = None) -> None:
         out.print(_arms(loaded))
         for name, evidence in loaded.recorded:
             grounds = ", ".join(evidence.grounds)
-            out.print(Text(f"recorded {name}: {evidence.started}, {grounds}"))
+            out.print(Text(plain(f"recorded {name}: {evidence.started}, {grounds}")))
         if not loaded.recorded:
             out.print(Text("no recorded evidence", "yellow"))
 
@@ -83,7 +83,8 @@ def _arms(loaded: Loaded) -> Table:
     for candidate in loaded.experiment.candidates():
         arm = candidate.arm
         skill = arm.skill.version if arm.skill else "-"
-        table.add_row(arm.name, arm.origin, skill, candidate.output.path, candidate.output.sha256)
+        cells = (arm.name, arm.origin, skill, candidate.output.path, candidate.output.sha256)
+        table.add_row(*(Text(plain(cell)) for cell in cells))
     return table
 
 
@@ -103,9 +104,10 @@ def extract(
 ) -> None:
     """Write the experiment's files, its skill and every extracted candidate into a folder."""
     with loaded_target(target) as loaded:
-        if folder.exists() and any(folder.iterdir()):
-            raise UsageError(f"{str(folder)!r} is not empty", hint="name a folder that is empty or not there")
         try:
+            if folder.exists() and any(folder.iterdir()):
+                hint = "name a folder that is empty or not there"
+                raise UsageError(f"{str(folder)!r} is not empty", hint=hint)
             for part in (f"proof/{loaded.experiment.id}", f"skills/{loaded.experiment.skill}"):
                 shutil.copytree(loaded.root / part, folder / part, copy_function=shutil.copyfile)
             for candidate, source in loaded.sources.items():
@@ -114,7 +116,7 @@ def extract(
                 path.write_bytes(source)
         except OSError as error:
             raise UnavailableError(
-                f"{str(folder)!r} cannot be written: {error.strerror}",
+                f"{str(folder)!r} cannot be written: {error.strerror or error}"[:500],
                 hint="in a container, mount a folder there that its user may write to",
             ) from None
     typer.echo(f"{folder}")

@@ -51,6 +51,7 @@ def verify(
     """
     selection = options.Selection(ground, arch, candidate, case, seed, jobs)
     out = console(stderr=json_ == "-")
+    out.quiet = progress.for_another()
     errors = console(stderr=True)
     save = _saver(json_)
     with progress.stepping(errors) as step:

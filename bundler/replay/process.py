@@ -141,8 +141,11 @@ class Zygote:
     def wait(self, pid: int) -> int | None:
         """The wait status of a worker that has ended or was killed; None when it does not go away."""
         with self._lock:
-            self._control.send(json.dumps({"op": "wait", "pid": pid}).encode())
-            status = self._answer()["status"]
+            try:
+                self._control.send(json.dumps({"op": "wait", "pid": pid}).encode())
+                status = self._answer()["status"]
+            except OSError:  # closed by an interrupt: the worker has died with the process
+                return None
         return None if status is None else int(status)
 
     def _answer(self) -> dict[str, Any]:

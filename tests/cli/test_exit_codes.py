@@ -1,0 +1,237 @@
+"""Every foreseeable fault has its exit code, says the next step, and shows no traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bundler import __version__
+from bundler.bundle.freeze import freeze
+from bundler.cli import main
+from bundler.errors import BundlerError, ExitCode
+from bundler.oci.archive import write_archive
+from tests.small import ID, Small, answer, evidence, ground
+
+
+@dataclass
+class Ended:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+    """``bundler ARGUMENTS`` as the console script runs it, in this process."""
+    monkeypatch.delenv("BUNDLER_BUNDLE", raising=False)
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run(*arguments: str | Path) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["bundler", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main.main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Ended(int(ended.value.code or 0), out, err)
+
+    yield run
+    signal.signal(signal.SIGTERM, before)
+
+
+# --- codes -----------------------------------------------------------------------------------------------
+
+
+def test_codes_are_told_apart() -> None:
+    assert len(set(ExitCode)) == len(ExitCode) == 9
+    kinds = [
+        BundlerError.__subclasses__(),
+        *(kind.__subclasses__() for kind in BundlerError.__subclasses__()),
+    ]
+    codes = {kind.__name__: int(kind.exit_code) for kinds_ in kinds for kind in kinds_}
+    assert codes == {
+        "UsageError": 2,
+        "BadDataError": 3,
+        "UnavailableError": 6,
+        "BadExperiment": 3,
+        "BadBundle": 3,
+        "BadEvidence": 3,
+        "BadSkill": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nonsense"], "No such command 'nonsense'"),
+        (["verify", "--nonsense"], "No such option: --nonsense"),
+        (["verify", "--ground", "moon"], "'--ground'"),
+        (["verify", "--jobs", "-1"], "'--jobs'"),
+        (["verify", "--engine", "podman"], "'--engine'"),
+        (["freeze"], "Missing"),
+        (["schema", "moon"], "'moon'"),
+        (["verify"], "error: no target was named"),
+        (["show"], "error: no target was named"),
+        (["extract", "x"], "error: no target was named"),
+        (["verify", "./nowhere"], "error: './nowhere' does not exist"),
+        (["verify", "nowhere.tar"], "error: 'nowhere.tar' does not exist"),
+        (["verify", "a b"], "error: 'a b' does not exist"),
+        (["verify", "--engine", "host", "name:tag"], "'name:tag' is an image's name"),
+        (["show", "name:tag"], "error: 'name:tag' is an image's name"),
+        (["record", "proof", "../up"], "error: '../up' is no name"),
+    ],
+)
+def test_usage(run: Run, arguments: list[str], said: str) -> None:
+    ended = run(*arguments)
+    assert ended.code == (6 if "host" in arguments else 2)
+    assert said in ended.err
+    assert ended.out == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--seed", "x"], "'x' is no seed"),
+        (["--seed", "-1"], "'-1' is no seed"),
+        (["--seed", str(2**63)], "is no seed"),
+        (["--candidate", "with-skill/99"], "there is no candidate 'with-skill/99'"),
+        (["--case", "n=7"], "there is no case 'n=7'"),
+        (["--arch", "87"], "sm_87 is not in the table of architectures"),
+    ],
+)
+def test_a_selection_that_does_not_fit(run: Run, small: Small, options: list[str], said: str) -> None:
+    ended = run("verify", small.write(), *options)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+    assert "\n  → " in ended.err
+
+
+def test_freeze_wants_one_of_two(run: Run, small: Small, tmp_path: Path) -> None:
+    ended = run("freeze", small.write(), "-o", tmp_path / "x.tar", "--bare", "--base", "cpu")
+    assert ended.code == 2
+    assert "--bare and --base contradict each other" in ended.err
+
+
+def test_bad_data(run: Run, small: Small, tmp_path: Path) -> None:
+    small.write()
+    (small.folder / "base_task.md").write_bytes(b"other\n")
+    for command in (["verify"], ["show"], ["freeze", "--bare", "-o", str(tmp_path / "x.tar")]):
+        ended = run(*command, small.folder)
+        assert (ended.code, ended.out) == (3, ""), command
+        assert "is not what experiment.yaml declares" in ended.err
+    assert not (tmp_path / "x.tar").exists()
+
+
+@pytest.mark.parametrize("data", [b"", b"not a tar", bytes(10240), b"\x1f\x8b" + bytes(100)])
+def test_a_file_that_is_no_bundle(run: Run, tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x.tar").write_bytes(data)
+    for command in ("verify", "show"):
+        ended = run(command, tmp_path / "x.tar")
+        assert (ended.code, ended.out) == (3, "")
+
+
+def test_a_folder_that_is_no_experiment(run: Run, tmp_path: Path) -> None:
+    ended = run("verify", tmp_path)
+    assert ended.code == 2
+    assert "is no experiment: it has no experiment.yaml" in ended.err
+
+
+def test_a_runtime_that_is_not_built(run: Run, small: Small, tmp_path: Path) -> None:
+    small.put("images/cpu/runtime.yaml", b"")
+    ended = run("freeze", small.write(), "-o", tmp_path / "x.tar")
+    assert ended.code == 6
+    assert "the runtime 'cpu' is not built" in ended.err
+
+
+def test_an_output_that_cannot_be_written(run: Run, small: Small) -> None:
+    for output in ("/proc/x.tar", "/dev/null/x.tar", "/etc"):
+        ended = run("freeze", small.write(), "--bare", "-o", output)
+        assert (ended.code, ended.out) == (6, ""), output
+        assert "\n  → " in ended.err
+
+
+def test_hostile_text_in_an_error(run: Run, small: Small) -> None:
+    small.declared["base_task"]["path"] = "x\x1b[31m\u202e\nREPRODUCED"
+    small.put(f"proof/{ID}/experiment.yaml", b"")
+    ended = run("show", small.write())
+    assert ended.code == 3
+    assert [c for c in ended.err if c != "\n" and not c.isprintable()] == []
+    assert not any(line.startswith("REPRODUCED") for line in ended.err.splitlines())
+
+
+def test_a_name_that_is_not_utf8(run: Run) -> None:
+    ended = run("show", os.fsdecode(b"./\xff"))
+    assert ended.code == 2
+    assert r"'./\udcff' does not exist" in ended.err
+
+
+# --- what works ------------------------------------------------------------------------------------------
+
+
+def test_version_and_help(run: Run) -> None:
+    assert run("--version") == Ended(0, f"{__version__}\n", "")
+    assert run("--help").code == 0
+
+
+def test_freeze_show_extract(run: Run, small: Small, tmp_path: Path) -> None:
+    loaded = small.load()
+    small.record(evidence(loaded, {"interpreter": ground(loaded)}))
+    ended = run("freeze", small.write(), "--bare", "-o", tmp_path / "x.tar")
+    assert ended.code == 0
+    assert ended.out == f"{freeze(small.load(), None).image.digest}  {tmp_path / 'x.tar'}\n"
+    for target in (small.folder, tmp_path / "x.tar"):
+        shown = run("show", target)
+        assert shown.code == 0
+        assert "recorded evidence/host.json: 2026-11-30T12:00:00+00:00, interpreter" in shown.out
+        assert "outputs/with-skill/01.md" in shown.out
+    out = tmp_path / "out"
+    assert run("extract", out, "--from", tmp_path / "x.tar") == Ended(0, f"{out}\n", "")
+    assert (out / "candidates/with-skill/01.py").read_bytes() == loaded.sources["with-skill/01"]
+    assert run("show", out / "proof" / ID).code == 0
+    again = run("extract", out, "--from", tmp_path / "x.tar")
+    assert again.code == 2
+    assert "is not empty" in again.err
+
+
+@pytest.mark.parametrize("place", ["file", "/proc/x"])
+def test_extract_where_nothing_can_be_written(run: Run, small: Small, tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    ended = run("extract", tmp_path / place, "--from", small.write())
+    assert ended.code == 6
+    assert "cannot be written" in ended.err
+
+
+def test_rebase(run: Run, small: Small, tmp_path: Path) -> None:
+    run("freeze", small.write(), "--bare", "-o", tmp_path / "bare.tar")
+    ended = run("rebase", tmp_path / "bare.tar", "--base", tmp_path / "bare.tar", "-o", tmp_path / "x.tar")
+    assert ended.code == 0
+    ended = run("rebase", tmp_path / "bare.tar", "--base", "nowhere", "-o", tmp_path / "y.tar")
+    assert ended.code == 2
+
+
+def test_show_forges_nothing(run: Run, small: Small) -> None:
+    arm = small.arm("with-skill")
+    arm["outputs"] = [small.file("outputs/x\x1b[31m[bold]\u202e/01.md", answer())]
+    arm["skill"]["version"] = "[red]\x1b[31m"
+    small.declared["title"] = "[green]\x1b[32m"
+    shown = run("show", small.write())
+    assert shown.code == 0
+    assert [c for c in shown.out if c != "\n" and not c.isprintable()] == []
+    assert r"\x1b[31m[bold]\u202e" in shown.out
+    assert "[red]" in shown.out
+    assert "[green]" in shown.out
+
+
+def test_an_archive_with_another_tag(run: Run, small: Small, tmp_path: Path) -> None:
+    ended = run("freeze", small.write(), "--bare", "-o", tmp_path / "x.tar", "--tag", "Not A Tag")
+    assert ended.code == 2
+    write_archive(freeze(small.load(), None).image, tmp_path / "x.tar", reference="other:1")
+    assert run("show", tmp_path / "x.tar").code == 0
