@@ -1,0 +1,156 @@
+"""The words between the bundler outside and the one inside, which may be a stranger's."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bundler.cli import options
+from bundler.cli.main import app
+from bundler.engine.inside import PROGRESS, Lines, arguments, other_request, progress_line, read_step
+from bundler.experiment.load import Loaded
+from bundler.model.evidence import Settings
+from bundler.model.experiment import Ground
+from bundler.replay.replay import Request, Step
+from tests.small import Small, evidence, ground
+
+
+@pytest.fixture
+def loaded(small: Small) -> Loaded:
+    return small.load()
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request(device=True, interpreter=True, architectures=(75, 90), seed=7, jobs=2),
+        Request(device=False, interpreter=True, architectures=(), jobs=1),
+        Request(
+            device=False,
+            interpreter=False,
+            architectures=(90,),
+            candidates=("with-skill/01",),
+            cases=("n=1", "n=100"),
+            jobs=1,
+        ),
+    ],
+)
+def test_a_request_arrives_as_it_was_meant(loaded: Loaded, request_: Request) -> None:
+    from typer.main import get_command
+
+    verify = get_command(app).commands["verify"]  # type: ignore[attr-defined]
+    given = verify.make_context("verify", arguments(request_)[1:]).params
+    selection = options.Selection(
+        [Ground(g) for g in given["ground"]] if given["ground"] else None,
+        given["arch"],
+        given["candidate"],
+        given["case"],
+        given["seed"],
+        given["jobs"],
+    )
+    meant = selection.request(loaded)
+    assert meant.grounds() == request_.grounds()
+    assert (meant.seed, meant.candidates, meant.cases, meant.jobs) == (
+        request_.seed,
+        request_.candidates,
+        request_.cases,
+        request_.jobs,
+    )
+
+
+# --- progress --------------------------------------------------------------------------------------------
+
+
+def test_a_step_arrives() -> None:
+    for step in (Step("device", 0, 10), Step("compile", 10, 10), Step("interpreter", 3, 7)):
+        assert read_step(progress_line(step)) == step
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "{",
+        "[]",
+        "1",
+        '{"ground": "device"}',
+        '{"ground": "\\u001b[31m", "done": 1, "total": 2}',
+        '{"ground": "[bold]device", "done": 1, "total": 2}',
+        '{"ground": ["device"], "done": 1, "total": 2}',
+        '{"ground": "device", "done": 3, "total": 2}',
+        '{"ground": "device", "done": -1, "total": 2}',
+        '{"ground": "device", "done": 1.5, "total": 2}',
+        '{"ground": "device", "done": true, "total": 2}',
+        '{"ground": "device", "done": NaN, "total": 2}',
+        '{"ground": "device", "done": 1, "total": 1e400}',
+        '{"ground": "device", "done": 1, "total": 100000000000}',
+        '{"ground": "device", "done": 1, "total": ' + "9" * 5000 + "}",
+        "[" * 100_000,
+    ],
+)
+def test_what_is_no_step(line: str) -> None:
+    assert read_step(PROGRESS + line) is None
+
+
+def test_lines_come_in_any_pieces() -> None:
+    steps: list[Step] = []
+    said: list[str] = []
+    lines = Lines(steps.append, said.append)
+    text = f"one\n{progress_line(Step('device', 1, 2))}\n\n  \ntwé\n{PROGRESS}nonsense\n\xff".encode()
+    for at in range(0, len(text), 3):
+        lines(text[at : at + 3])
+    assert steps == [Step("device", 1, 2)]
+    assert said == ["one", "twé", f"{PROGRESS}nonsense"]
+
+
+def test_an_endless_line_takes_no_memory() -> None:
+    said: list[str] = []
+    lines = Lines(lambda step: None, said.append)
+    for _ in range(1000):
+        lines(b"x" * 10_000)
+    lines(b"\n\xff\xfe\n")
+    assert len(said[0]) <= 1 << 16
+    assert said[1] == "\ufffd\ufffd"
+
+
+# --- the answer ------------------------------------------------------------------------------------------
+
+REQUEST = Request(device=False, interpreter=True, architectures=(90,))
+
+
+def test_the_cells_that_were_asked_for(loaded: Loaded) -> None:
+    grounds = {name: ground(loaded) for name in REQUEST.grounds()}
+    assert other_request(loaded, REQUEST, evidence(loaded, grounds)) == ""
+
+
+def test_a_selection_and_the_controls(loaded: Loaded) -> None:
+    request = Request(device=False, architectures=(), candidates=("with-skill/01",), cases=("n=1",))
+    full = ground(loaded).cells
+    chosen = {name: {"n=1": row["n=1"]} for name, row in full.items() if name != "without-skill/01"}
+    answer = evidence(loaded, {"interpreter": ground(loaded, cells=chosen)})
+    assert other_request(loaded, request, answer) == ""
+    without_control = {name: row for name, row in chosen.items() if name != "control-wrong/control-wrong"}
+    answer = evidence(loaded, {"interpreter": ground(loaded, cells=without_control)})
+    assert other_request(loaded, request, answer) == (
+        "2 of 3 cells on interpreter, without control-wrong/control-wrong on n=1"
+    )
+
+
+def test_another_seed(loaded: Loaded) -> None:
+    answer = evidence(loaded, {"interpreter": ground(loaded)}, settings=Settings(seed=1, grounds=()))
+    assert other_request(loaded, REQUEST, answer) == "the seed 1, not 0"
+
+
+def test_a_ground_left_out(loaded: Loaded) -> None:
+    answer = evidence(loaded, {"interpreter": ground(loaded)})
+    assert other_request(loaded, REQUEST, answer) == "the grounds interpreter, not compile:sm_90, interpreter"
+
+
+def test_a_cell_left_out(loaded: Loaded) -> None:
+    cells = json.loads(ground(loaded).model_dump_json())["cells"]
+    del cells["with-skill/01"]["n=100"]
+    answer = evidence(loaded, {"compile:sm_90": ground(loaded), "interpreter": ground(loaded, cells=cells)})
+    assert other_request(loaded, REQUEST, answer) == (
+        "7 of 8 cells on interpreter, without with-skill/01 on n=100"
+    )
