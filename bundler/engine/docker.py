@@ -130,7 +130,7 @@ class Container:
             raise BadBundle(f"the image has no {folder}", hint=_HINT) from None
         except (APIError, RequestException) as error:
             raise UnavailableError(f"Docker cannot read {folder}: {_said(error)}", hint=_LOGS) from None
-        members = read_members(io.BytesIO(data), size=len(data), limit=20_000, name=folder)
+        members = list(read_members(io.BytesIO(data), size=len(data), limit=20_000, name=folder))
         for member in members:
             if member.kind not in (Kind.FILE, Kind.FOLDER):
                 raise BadBundle(f"{folder} in the image has the link {member.name!r}", hint=_HINT)
