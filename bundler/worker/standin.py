@@ -146,6 +146,9 @@ class PoisonFresh(TorchFunctionMode):  # type: ignore[misc]
         }
     )
 
+    _STAYS = frozenset({torch.Tensor.cuda, torch.Tensor.pin_memory})
+    """Where there is no GPU, a tensor is where these would bring it."""
+
     def __init__(self, *, on_cpu: bool) -> None:
         super().__init__()
         self._on_cpu = on_cpu
@@ -154,6 +157,8 @@ class PoisonFresh(TorchFunctionMode):  # type: ignore[misc]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = dict(kwargs or {})
+        if self._on_cpu and func in self._STAYS:
+            return args[0]
         if self._on_cpu:
             args, kwargs = _off_the_gpu(func, args, kwargs)
         result = func(*args, **kwargs)
@@ -171,12 +176,11 @@ def _is_cuda(value: object) -> bool:
 def _off_the_gpu(
     func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if func is torch.Tensor.cuda:
-        return args[:1], {}
     if "device" in kwargs:
         kwargs["device"] = "cpu"
     kwargs.pop("pin_memory", None)
-    return tuple("cpu" if _is_cuda(arg) else arg for arg in args), kwargs
+    by_index = func is torch.Tensor.to  # to(0) is a device there, and nowhere else
+    return tuple("cpu" if _is_cuda(arg) or (by_index and type(arg) is int) else arg for arg in args), kwargs
 
 
 @contextlib.contextmanager
