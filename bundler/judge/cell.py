@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from bundler.judge.compare import Agreement, Array, compare, decode
 from bundler.model.base import Frozen
@@ -50,11 +50,16 @@ class CallClaim(Frozen):
     inputs_changed: bool = False
 
 
+MAX_TUNED = 64
+_TunedName = Annotated[str, StringConstraints(max_length=100)]
+_Configuration = Annotated[str, StringConstraints(max_length=300)]
+
+
 class CellClaim(Frozen):
     """A worker's answer to the request for one cell."""
 
     calls: tuple[CallClaim, ...] = Field(min_length=1)
-    tuned: dict[Shown, Shown] = {}
+    tuned: dict[_TunedName, _Configuration] = Field({}, max_length=MAX_TUNED)
     unusable: bool = False
 
 

@@ -7,6 +7,7 @@ process that never held the candidate.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 
 from pydantic import Field
@@ -15,13 +16,16 @@ from bundler.digest import Digest
 from bundler.judge.cell import Raised
 from bundler.model.base import Frozen
 from bundler.model.evidence import Kernel
-from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown, Why
+from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown, TimedOut, Why
 from bundler.replay.oracle import Oracle
 from bundler.replay.process import Allowance, SpawnFailed, Worker, Zygote
 from bundler.replay.runner import HEADER_BYTES, Ask, Job, Unit, lost_when
 from bundler.worker import wire
 
 _PTX_BYTES = 256 << 20
+"""The most PTX that one process may send, over all its cases."""
+MAX_KERNELS = 1024
+"""The most kernels of one case on one architecture: every configuration of an autotuned one is a kernel."""
 _ASSEMBLE_S = 130
 
 
@@ -39,7 +43,7 @@ class KernelClaim(Frozen):
 class _ArchitectureClaim(Frozen):
     sm: int
     raised: Raised | None
-    kernels: tuple[int, ...]
+    kernels: tuple[int, ...] = Field(max_length=MAX_KERNELS)
 
 
 class _CompileClaim(Frozen):
@@ -139,10 +143,12 @@ def compiler(job: Job, oracle: Oracle, assembler: Assembler, table: KernelTable)
             claim = _CompileClaim.model_validate(message.header)
             kernels = known.setdefault(worker, [])
             kernels.extend(_cut(claim.kernels, memoryview(message.payload)))
+            if sum(len(ptx) for _, ptx in kernels) > _PTX_BYTES:
+                raise ValueError(f"over {_PTX_BYTES >> 20} MiB of PTX in all")
             if [entry.sm for entry in claim.architectures] != architectures:
                 raise ValueError("other architectures were answered than asked for")
             return {
-                ground: _outcome(entry, kernels, assembler, table)
+                ground: _outcome(entry, kernels, assembler, table, job.experiment.limits.cell_seconds)
                 for ground, entry in zip(unit.grounds, claim.architectures, strict=True)
             }
 
@@ -164,6 +170,7 @@ def _outcome(
     kernels: list[tuple[KernelClaim, bytes]],
     assembler: Assembler,
     table: KernelTable,
+    seconds: float,
 ) -> Outcome:
     """One architecture: what the wrapper raised, else what ptxas makes of everything that it launched."""
     if claim.raised is not None:
@@ -171,7 +178,10 @@ def _outcome(
     if not claim.kernels:
         return NotRun(why=Why.NO_LAUNCH, detail="the wrapper launched nothing for this input")
     indices = []
+    deadline = time.monotonic() + seconds
     for index in claim.kernels:
+        if time.monotonic() > deadline:
+            return TimedOut(limit_seconds=seconds)
         if not 0 <= index < len(kernels) or kernels[index][0].sm != claim.sm:
             raise ValueError(f"kernel {index} was not sent for sm_{claim.sm}")
         kernel, ptx = kernels[index]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bundler.judge import calls, source
-from bundler.judge.cell import CellClaim, judge_cell, no_memory
+from bundler.judge.cell import MAX_TUNED, CellClaim, judge_cell, no_memory
 from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Why, Wrong
 from bundler.replay.oracle import CaseData, Oracle
 from bundler.replay.process import SpawnFailed, Worker, Zygote
@@ -71,7 +71,8 @@ def _call(job: Job, worker: Worker, data: CaseData, session: Session, on_device:
             raise _NoRoom(str(message.header["no_memory"])[:300])
         claim = CellClaim.model_validate(message.header)
         outcome = judge_cell(experiment, plan, claim, memoryview(message.payload), data.references)
-    session.tuned.update(claim.tuned)
+    if len(session.tuned | claim.tuned) <= MAX_TUNED:
+        session.tuned.update(claim.tuned)
     if claim.unusable:
         raise Lost(outcome)
     return outcome
