@@ -1,0 +1,130 @@
+"""A replay on this machine's own Python, from every kind of target."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bundler.bundle.freeze import freeze
+from bundler.digest import Digest
+from bundler.engine.target import Archive, Folder, ImageName, Target
+from bundler.engine.verify import Engine, Options, Replayed, verified
+from bundler.errors import ExitCode, UnavailableError
+from bundler.judge.verdict import exit_code, hold
+from bundler.oci.archive import write_archive
+from bundler.replay.replay import Step, Watch
+from tests.engine.conftest import Recorded, plan
+from tests.small import Small
+
+pytestmark = pytest.mark.torch
+
+
+def options(steps: list[Step] | None = None, *, gpu: bool = False) -> Options:
+    watch = Watch(steps.append if steps is not None else lambda step: None)
+    return Options(engine=Engine.HOST, gpu=gpu, watch=watch, say=lambda line: None)
+
+
+def code(replayed: Replayed) -> ExitCode:
+    return exit_code(replayed.evidence, hold(replayed.evidence, replayed.loaded.recorded))
+
+
+@pytest.fixture
+def archive(recorded: Recorded, tmp_path: Path) -> Path:
+    write_archive(freeze(recorded.loaded, None).image, tmp_path / "x.tar", reference="x:1")
+    return tmp_path / "x.tar"
+
+
+def test_a_folder_reproduces_what_was_recorded_from_it(recorded: Recorded) -> None:
+    steps: list[Step] = []
+    with verified(Folder(recorded.small.folder), plan, options(steps)) as replayed:
+        verdict = hold(replayed.evidence, replayed.loaded.recorded)
+        assert code(replayed) == 0
+    assert [(g.ground, len(g.cells), g.ptx_same, g.ptx_other) for g in verdict.grounds] == [
+        ("compile:sm_90", 8, 8, 0),
+        ("interpreter", 8, 0, 0),
+    ]
+    assert {step.ground: step.done for step in steps} == {"compile": 8, "interpreter": 8}
+    assert replayed.notes == ()
+    assert replayed.evidence.subject.bundle is None
+
+
+def test_an_archive_on_this_machines_python(recorded: Recorded, archive: Path) -> None:
+    one = replace(plan(recorded.loaded), architectures=(), candidates=("with-skill/01",), cases=("n=1",))
+    with verified(Archive(archive), lambda loaded: one, options()) as replayed:
+        assert code(replayed) == 0
+        assert replayed.loaded.folder.is_dir()
+    assert replayed.evidence.subject.bundle == freeze(recorded.loaded, None).image.digest
+    assert replayed.notes == (
+        "run by this machine's own Python, torch and triton, not in the pinned runtime",
+    )
+    assert not replayed.loaded.folder.exists()
+
+
+def test_without_the_gpu_the_device_is_left_out_and_that_is_said(recorded: Recorded) -> None:
+    one = replace(plan(recorded.loaded), device=True, architectures=(), cases=("n=1",))
+    with verified(Folder(recorded.small.folder), lambda loaded: one, options(gpu=False)) as replayed:
+        assert list(replayed.evidence.grounds) == ["interpreter"]
+        assert replayed.notes == ("the device ground was left out: --no-gpu",)
+
+
+def test_an_outcome_that_was_recorded_otherwise_differs(checkout: Small) -> None:
+    file = checkout.folder / "evidence/host.json"
+    value = json.loads(file.read_bytes())
+    value["grounds"]["interpreter"]["cells"]["with-skill/01"]["n=100"] = {
+        "outcome": "timed-out",
+        "limit_seconds": 1,
+    }
+    file.write_text(json.dumps(value))
+    checkout.write()
+    with verified(Folder(checkout.folder), plan, options()) as replayed:
+        assert code(replayed) == 1
+
+
+def test_a_kernel_that_was_swapped_with_every_digest_differs(checkout: Small) -> None:
+    """One who corrects all digests gets past the list, and not past the replay."""
+    wrong = checkout.folder / "controls/control-wrong.py"
+    arm = checkout.arm("with-skill")
+    source = wrong.read_bytes()
+    arm["outputs"] = [checkout.file("outputs/with-skill/01.md", b"```python\n" + source + b"```\n")]
+    file = checkout.folder / "evidence/host.json"
+    value = json.loads(file.read_bytes())
+    value["subject"]["candidates"]["with-skill/01"] = Digest.of(source)
+    file.write_text(json.dumps(value))
+    checkout.write()
+    with verified(Folder(checkout.folder), plan, options()) as replayed:
+        verdict = hold(replayed.evidence, replayed.loaded.recorded)
+        assert code(replayed) == 1
+    differing = {
+        (c.candidate, c.case, g.ground) for g in verdict.grounds for c in g.cells if c.judgement == "differs"
+    }
+    assert differing == {("with-skill/01", case, "interpreter") for case in ("n=1", "n=100")}
+    assert [(g.ptx_same, g.ptx_other) for g in verdict.grounds if g.ground != "interpreter"] == [(6, 2)]
+
+
+@pytest.fixture
+def no_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
+    yield
+    gc.collect()  # docker's client leaves its socket to the collector when nothing answers
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.usefixtures("no_docker")
+@pytest.mark.parametrize(
+    ("target", "engine", "said"),
+    [
+        (Archive(Path("x.tar")), Engine.DOCKER, "no Docker engine answers"),
+        (ImageName("x:1"), Engine.AUTO, "no Docker engine answers"),
+        (ImageName("x:1"), Engine.HOST, "'x:1' is an image's name, which only an engine can resolve"),
+    ],
+)
+def test_no_engine(archive: Path, target: Target, engine: Engine, said: str) -> None:
+    how = replace(options(), engine=engine)
+    there = Archive(archive) if isinstance(target, Archive) else target
+    with pytest.raises(UnavailableError, match=said), verified(there, plan, how):
+        pass
