@@ -15,16 +15,9 @@ _RESOURCES = {
     "OutOfResources": "out-of-resources",
     "GridTooLarge": "grid-too-large",
 }
-_DEVICE_FAULTS = (
-    "an illegal memory access",
-    "misaligned address",
-    "unspecified launch failure",
-    "illegal instruction",
-    "device-side assert",
-    "hardware stack error",
-    "launch timed out",
-)
-"""CUDA errors after which the context is unusable (CUDA Driver API, CUresult: "must be terminated")."""
+_HARMLESS = ("out of memory", "invalid argument", "invalid device ordinal", "no kernel image")
+"""CUDA errors after which a context goes on. After any other one it is taken for lost, as the CUDA Driver API
+says of most (CUresult: "the process must be terminated and relaunched"); that costs a fresh process."""
 
 
 # An exception's class is a candidate's as well: what it overrides is not asked.
@@ -47,9 +40,10 @@ def describe(error: BaseException, *, phase: str | None = None) -> dict[str, Any
 
 
 def is_sticky(error: BaseException) -> bool:
-    """Whether the CUDA context is lost, so that nothing more can be asked of this process."""
+    """Whether the CUDA context may be lost, so that nothing more can be asked of this process."""
     text = text_of(error)
-    return "CUDA" in text and any(fault in text for fault in _DEVICE_FAULTS)
+    said = "CUDA error" in text or "[CUDA]" in text
+    return said and not any(harmless in text for harmless in _HARMLESS)
 
 
 def clean(text: str, most: int = MAX_TEXT) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
 from bundler.host import probe_host
 from tests.attacks.corpus import GROUNDS, GroundName
 from tests.attacks.record import evidence_json, markdown, terminal
-from tests.attacks.run import run
+from tests.attacks.run import again, run
 
 
 def _here() -> list[GroundName]:
@@ -26,9 +27,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="of the inputs; default: a random one, which is recorded")
     parser.add_argument("--jobs", type=int, default=2, help="candidates at a time on the CPU grounds")
     parser.add_argument("--out", type=Path, help="a folder for attacks.json and attacks.md")
+    parser.add_argument(
+        "--again", type=Path, metavar="attacks.json", help="hold a recorded run against the corpus"
+    )
     options = parser.parse_args()
-    grounds: list[GroundName] = options.ground or _here()
-    result = run(grounds, only=options.only, seed=options.seed, jobs=options.jobs)
+    if options.again:
+        result = again(json.loads(options.again.read_bytes()))
+    else:
+        grounds: list[GroundName] = options.ground or _here()
+        result = run(grounds, only=options.only, seed=options.seed, jobs=options.jobs)
     sys.stdout.write(terminal(result))
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)

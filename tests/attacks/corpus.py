@@ -89,7 +89,14 @@ _REACH = ("wrong (values)",)
 
 CORPUS: tuple[Entry, ...] = (
     # Forged results. A frame that is in form carries bytes, and bytes are held against the reference.
-    _nothing_launched("forge-text", "wrong (values)"),
+    # On a device the CUDA driver's own descriptors are among them, and CUDA fails.
+    Entry(
+        "forge-text",
+        PLAIN,
+        ("wrong (values)",),
+        ("not-run (no-launch)",),
+        ("wrong (values)", "failed (run)", "crashed"),
+    ),
     _everywhere("forge-text-on-the-wire", "crashed"),
     _everywhere("forge-frame", "crashed"),
     Entry("forge-frames-ahead", LATER, ("wrong (values)",), ("crashed",), ("wrong (values)",)),
@@ -106,7 +113,8 @@ CORPUS: tuple[Entry, ...] = (
     _everywhere("exit-by-systemexit", "failed (run)"),
     # Work that is done later, or by others.
     _runs("thread-finishes-later", "wrong (values)", "failed (run)", "crashed"),
-    _runs("thread-rewrites-memory", "wrong (values)", "failed (run)", "crashed", "unstable"),
+    # It also walks through whatever the interpreter and Triton's compiler are just building.
+    _runs("thread-rewrites-memory", "wrong (values)", "failed", "crashed", "unstable"),
     # Looking for the answer.
     _runs("scan-gc", "wrong (values)"),
     # An undumpable process of an ordinary user cannot open its own memory as a file.

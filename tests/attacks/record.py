@@ -84,6 +84,7 @@ def evidence_json(result: Result) -> str:
     record = {
         "corpus": FOLDER.name,
         "seed": result.seed,
+        "seconds": result.seconds,
         "held": result.held,
         "rows": rows,
         "problems": result.problems,

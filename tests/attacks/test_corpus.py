@@ -27,7 +27,7 @@ from tests.attacks.corpus import (
     Group,
 )
 from tests.attacks.record import evidence_json, markdown, terminal
-from tests.attacks.run import Result, Row, _row
+from tests.attacks.run import Result, Row, _row, again
 
 CANDIDATES = sorted((FOLDER / "candidates").glob("*.py"))
 CONTROLS = {"control-right", "control-wrong", "control-uncompilable"}
@@ -118,6 +118,19 @@ def test_what_a_candidate_wrote_is_escaped() -> None:
         assert "\x1b" not in text
     assert "<b>" not in markdown(result)
     assert json.loads(evidence_json(result))["rows"][0]["detail"] == WRONG.detail
+
+
+RECORDED = sorted((FOLDER.parents[1] / "docs" / "security").glob("*/attacks.json"))
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
+def test_the_recorded_runs_hold(path: Path) -> None:
+    """All that was run there; an attack that was added since waits for the next run."""
+    result = again(json.loads(path.read_bytes()))
+    assert result.problems == []
+    ran = [row for row in result.rows if row.outcomes]
+    assert len(ran) > 90
+    assert [(row.entry.name, row.problem) for row in ran if row.problem] == []
 
 
 # --- the probes ------------------------------------------------------------------------------------

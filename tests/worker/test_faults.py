@@ -159,7 +159,11 @@ def test_the_phase_goes_by_the_deepest_files() -> None:
     [
         ("CUDA error: an illegal memory access was encountered", True),
         ("Triton Error [CUDA]: misaligned address", True),
+        ("CUDA error: unspecified launch failure", True),
+        ("CUDA error: OS call failed or operation not supported on this OS", True),
+        ("Triton Error [CUDA]: invalid argument", False),
         ("CUDA error: invalid device ordinal", False),
+        ("this kernel needs CUDA", False),
         ("an illegal memory access was encountered", False),
         ("CUDA out of memory", False),
     ],
