@@ -21,6 +21,7 @@ extraction: only-block:python
 model: {{name: none, version: none, sampling: none, system_prompt: none, date: none, procedure: by hand}}
 harness: {{path: harness.py, sets: 3}}
 own_kernel: {own_kernel}
+runtime: {{name: cuda13, torch: 2.13.0, triton: 3.7.1}}
 returns:
   - {{name: out, dtype: float32, compare: {compare}}}
 cases:

@@ -33,6 +33,7 @@ def experiment(**changes: Any) -> Experiment:
             control | {"name": "right", "expect": "pass"},
             control | {"name": "wrong", "expect": "fail", "on": ["device", "interpreter"]},
         ],
+        "runtime": {"name": "cuda13", "torch": "2.13.0", "triton": "3.7.1"},
         "harness": {"path": "harness.py"},
         "returns": [{"name": "out", "dtype": "float32", "compare": compare}],
         "cases": [{"id": "n={n}", "axes": [[{"n": 1}, {"n": 2}]]}],

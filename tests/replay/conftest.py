@@ -34,6 +34,7 @@ def experiment() -> Experiment:
                 control | {"name": "right", "expect": "pass"},
                 control | {"name": "wrong", "expect": "fail"},
             ],
+            "runtime": {"name": "cuda13", "torch": "2.13.0", "triton": "3.7.1"},
             "harness": {"path": "harness.py", "sets": 2},
             "returns": [{"name": "out", "dtype": "float32", "compare": compare}],
             "cases": [{"id": "n={n}", "axes": [[{"n": 1}, {"n": 2}, {"n": 3}]]}],
