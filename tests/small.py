@@ -103,7 +103,7 @@ class Small:
             ],
             "cases": [{"id": "n={n}", "axes": [[{"n": 1}, {"n": 100}]]}],
             "architectures": [90],
-            "runtime": "cpu",
+            "runtime": {"name": "cpu", "torch": "2.13.0", "triton": "3.7.1"},
         }
         del self.declared["harness"]["sha256"]
 

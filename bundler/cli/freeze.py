@@ -40,7 +40,7 @@ def freeze(
     if bare and base is not None:
         raise UsageError("--bare and --base contradict each other", hint="give one of the two")
     loaded = load(folder)
-    image = None if bare else find_base(base or loaded.experiment.runtime, loaded.root)
+    image = None if bare else find_base(base or loaded.experiment.runtime.name, loaded.root)
     _write(freeze_experiment(loaded, image), output, tag or _tag(loaded.experiment.id), thin)
 
 

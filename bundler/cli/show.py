@@ -59,6 +59,7 @@ def show(target: TargetArgument = None) -> None:
 
 def _facts(loaded: Loaded) -> Table:
     experiment = loaded.experiment
+    runtime = experiment.runtime
     rows = Table.grid(padding=(0, 2))
     facts = {
         "skill": experiment.skill,
@@ -66,7 +67,7 @@ def _facts(loaded: Loaded) -> Table:
         "harness": f"{experiment.harness.path} {Digest.of(loaded.harness)}",
         "cases": _cases(loaded),
         "model": f"{experiment.model.name}; version {experiment.model.version}; {experiment.model.date}",
-        "runtime": experiment.runtime,
+        "runtime": f"{runtime.name}: torch {runtime.torch}, triton {runtime.triton}",
     }
     for name, fact in facts.items():
         rows.add_row(Text(name, "dim"), Text(plain(fact)))

@@ -91,6 +91,8 @@ class Evidence(Frozen):
     complete: bool
     """False when the replay was cut short: its cells are what it had."""
     host: Host
+    not_as_pinned: dict[str, Shown] = {}
+    """In which versions the host is not the experiment's runtime, by package."""
     settings: Settings
     judge_isolation: dict[str, str] = {}
     grounds: dict[GroundName, GroundReport]

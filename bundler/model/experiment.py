@@ -17,6 +17,7 @@ SCHEMA = "bundler/experiment/1"
 UNKNOWN = "unknown"
 
 Parameter = bool | int | float | str
+Version = Annotated[str, StringConstraints(pattern=r"^[0-9][0-9a-z.]*$", max_length=40)]
 MAX_CASES = 10_000
 MAX_CANDIDATES = 1_000
 
@@ -199,6 +200,23 @@ class Limits(Frozen):
     host_memory_gib: float = Field(8, gt=0)
 
 
+class Runtime(Frozen):
+    """What the experiment is to be replayed in."""
+
+    name: Name
+    """A runtime of ``images/``."""
+    torch: Version
+    triton: Version
+
+    def differences(self, software: Mapping[str, str]) -> dict[str, str]:
+        """In which versions ``software`` is not this, in words; a local suffix as +cpu is the same version."""
+        return {
+            name: f"{software.get(name, 'none')} here, {pinned} pinned"
+            for name, pinned in (("torch", self.torch), ("triton", self.triton))
+            if software.get(name, "").split("+")[0] != pinned
+        }
+
+
 class Harness(Frozen):
     """The trusted part: where the inputs and the reference are computed."""
 
@@ -232,8 +250,7 @@ class Experiment(Frozen):
     architectures: tuple[int, ...] = (75, 80, 86, 89, 90, 100, 120)
     """For the compile grounds: compute capabilities times ten."""
     limits: Limits = Limits()
-    runtime: Name = "cuda13"
-    """A runtime of ``images/``."""
+    runtime: Runtime
     evidence: tuple[RelativePath, ...] = ()
     """The recorded evidence, relative to the experiment's folder."""
     notes: Text = ""

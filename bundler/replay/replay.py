@@ -287,6 +287,7 @@ class _Replay:
             seconds=round(time.monotonic() - self._clock, 1),
             complete=complete,
             host=self._host,
+            not_as_pinned=self._loaded.experiment.runtime.differences(self._host.software),
             settings=Settings(
                 seed=self._request.seed,
                 grounds=self._request.grounds(),

@@ -50,6 +50,9 @@ def _host(console: Console, evidence: Evidence) -> None:
         rows.add_row(Text("gpu", DIM), Text(f"none: {plain(evidence.host.no_gpu)}", WARN))
     software = ", ".join(f"{name} {version}" for name, version in evidence.host.software.items())
     rows.add_row(Text("software", DIM), Text(plain(software)))
+    if evidence.not_as_pinned:
+        other = ", ".join(f"{name} {difference}" for name, difference in evidence.not_as_pinned.items())
+        rows.add_row(Text("", DIM), Text(plain(f"not the pinned runtime: {other}"), WARN))
     rows.add_row(Text("isolation", DIM), isolation(evidence))
     rows.add_row(Text("seed", DIM), Text(str(evidence.settings.seed)))
     console.print(rows)
