@@ -120,6 +120,7 @@ class Zygote:
             pid = self._fork(request, pipes)
         except SpawnFailed:
             pipes.close_ours()
+            scratch.rmdir()
             raise
         finally:
             pipes.close_theirs()

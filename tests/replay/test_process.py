@@ -214,12 +214,12 @@ def test_other_processes_are_closed_to_it(worker: Worker) -> None:
     assert "ermission denied" in _run(worker, tries)
 
 
-def test_a_fork_that_fails_is_no_candidates_fault() -> None:
+def test_a_fork_that_fails_is_no_candidates_fault(tmp_path: Path) -> None:
     """A zygote that answers as the real one does when the process table is full."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     zygote = Zygote.__new__(Zygote)
     zygote._lock, zygote._control, zygote._flavour = threading.Lock(), ours, "oracle"
-    zygote._scratch = Path("/tmp")
+    zygote._scratch = tmp_path
 
     def answer() -> None:
         while theirs.recv(1 << 16):
@@ -234,6 +234,7 @@ def test_a_fork_that_fails_is_no_candidates_fault() -> None:
         ours.close()
         thread.join()
         theirs.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_left_its_group_is_killed_all_the_same() -> None:
