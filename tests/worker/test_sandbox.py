@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from bundler.worker import sandbox
+from bundler.worker import sandbox, seccomp
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 X86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter is for x86-64")
@@ -318,7 +318,7 @@ def test_undumpable() -> None:
 
 @X86_64
 def test_every_jump_of_the_filter_lands_inside() -> None:
-    program = sandbox._program(1234, anonymous_files=False)
+    program = seccomp.program(1234, anonymous_files=False)
     for at, (code, jump_true, jump_false, _) in enumerate(program):
         if code & 7 == 5:  # BPF_JMP
             assert at + 1 + max(jump_true, jump_false) < len(program)
