@@ -58,13 +58,16 @@ class Docker:
         """The engine of the environment; UnavailableError when none answers."""
         try:
             client = docker.from_env(timeout=600)
-            client.ping()
         except DockerException as error:
             raise UnavailableError(
                 f"no Docker engine answers: {str(error)[:300]}",
                 hint="start Docker, or add --engine host to use this machine's own Python",
             ) from None
         return cls(client)
+
+    def close(self) -> None:
+        """End the conversation."""
+        self._client.close()
 
     def load(self, path: Path) -> str:
         """Load an archive; the id of the image that it holds."""
@@ -145,22 +148,33 @@ class Container:
 
         Ctrl-C asks the replay inside to end with the cells that it had; a second one gives up on it.
         """
-        stdout = bytearray()
         try:
-            stream = self._made.attach(stdout=True, stderr=True, stream=True, logs=False, demux=True)
-            self._start()
-            for out, err in stream:
-                self._take(stdout, out)
-                if err:
-                    on_stderr(err)
-        except KeyboardInterrupt:
-            self._made.stop(timeout=STOP_S)
-            stdout.clear()
-            for out in self._made.logs(stdout=True, stderr=False, stream=True):
-                self._take(stdout, out)
+            try:
+                stdout = self._attached(on_stderr)
+            except KeyboardInterrupt:
+                self._made.stop(timeout=STOP_S)
+                stdout = _taken(self._made.logs(stdout=True, stderr=False, stream=True))
+            return Ran(int(self._made.wait()["StatusCode"]), stdout)
         except (APIError, RequestException) as error:
             raise UnavailableError(f"Docker stopped answering: {_said(error)}", hint=_LOGS) from None
-        return Ran(int(self._made.wait()["StatusCode"]), bytes(stdout))
+
+    def _attached(self, on_stderr: Callable[[bytes], None]) -> bytes:
+        stream = self._made.attach(stdout=True, stderr=True, stream=True, logs=False, demux=True)
+
+        def stdout() -> Iterator[bytes]:
+            for out, err in stream:
+                if err:
+                    on_stderr(err)
+                if out:
+                    yield out
+
+        try:
+            self._start()
+            return _taken(stdout())
+        finally:
+            # A container that goes on printing cannot be removed while somebody seems to listen.
+            with contextlib.suppress(DockerException, OSError):
+                stream.close()
 
     def _start(self) -> None:
         try:
@@ -171,13 +185,16 @@ class Container:
                 hint="without NVIDIA's container toolkit add --no-gpu, or --engine host",
             ) from None
 
-    def _take(self, stdout: bytearray, more: bytes | None) -> None:
-        stdout += more or b""
-        if len(stdout) > MAX_OUTPUT_BYTES:
-            self._made.kill()
+
+def _taken(stdout: Iterator[bytes]) -> bytes:
+    data = bytearray()
+    for more in stdout:
+        data += more
+        if len(data) > MAX_OUTPUT_BYTES:
             raise BadBundle(
                 f"the container printed over {MAX_OUTPUT_BYTES} bytes", hint="do not trust this bundle"
             )
+    return bytes(data)
 
 
 _HINT = "name an image that bundler froze"

@@ -80,8 +80,9 @@ def verified(target: Target, plan: Plan, options: Options) -> Iterator[Replayed]
             if docker is None:
                 yield _on_host(bundle.loaded, plan, options, bundle.bundle, bundle.image.digest)
             else:
-                image = _load(docker, target.path, bundle.image)
-                yield _in_docker(docker, image, plan, options, bundle.image.digest)
+                with contextlib.closing(docker):
+                    image = _load(docker, target.path, bundle.image)
+                    yield _in_docker(docker, image, plan, options, bundle.image.digest)
         return
     yield _by_name(target, plan, options)
 
@@ -92,7 +93,8 @@ def _by_name(target: ImageName, plan: Plan, options: Options) -> Replayed:
             f"{target.name!r} is an image's name, which only an engine can resolve",
             hint=f"docker save {target.name} -o FILE, then name the file",
         )
-    return _in_docker(_connect(), target.name, plan, options, None)
+    with contextlib.closing(_connect()) as docker:
+        return _in_docker(docker, target.name, plan, options, None)
 
 
 def _load(docker: Docker, path: Path, image: Image) -> str:

@@ -209,7 +209,7 @@ class Runtime(Frozen):
     triton: Version
 
     def differences(self, software: Mapping[str, str]) -> dict[str, str]:
-        """In which versions ``software`` is not this, in words; a local suffix as +cpu is the same version."""
+        """In which versions ``software`` is another, in words; a local suffix as +cpu does not count."""
         return {
             name: f"{software.get(name, 'none')} here, {pinned} pinned"
             for name, pinned in (("torch", self.torch), ("triton", self.triton))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import signal
@@ -39,7 +40,13 @@ from bundler.replay.replay import Step, Watch
 from tests.engine.conftest import Recorded, plan
 from tests.small import ID, Small, evidence, ground
 
-pytestmark = [pytest.mark.docker, pytest.mark.torch]
+pytestmark = [
+    pytest.mark.docker,
+    pytest.mark.torch,
+    # docker's client leaves the socket of a stream to the collector, closed as it is.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 ROOT = Path(__file__).parents[2]
 RUNTIME = ROOT / "build/images/cpu"
@@ -58,8 +65,9 @@ def run(image: str, *arguments: str, flags: tuple[str, ...] = ()) -> subprocess.
 
 
 @pytest.fixture(scope="module")
-def docker() -> Docker:
-    return Docker.connect()
+def docker() -> Iterator[Docker]:
+    with contextlib.closing(Docker.connect()) as engine:
+        yield engine
 
 
 @pytest.fixture(scope="module")
