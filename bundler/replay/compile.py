@@ -17,8 +17,9 @@ from bundler.judge.cell import Raised
 from bundler.model.base import Frozen
 from bundler.model.evidence import Kernel
 from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown, TimedOut, Why
+from bundler.replay.allowance import Allowance
 from bundler.replay.oracle import Oracle
-from bundler.replay.process import Allowance, SpawnFailed, Worker, Zygote
+from bundler.replay.process import SpawnFailed, Worker, Zygote
 from bundler.replay.runner import HEADER_BYTES, Ask, Job, Unit, lost_when
 from bundler.worker import wire
 

@@ -7,8 +7,9 @@ from pydantic import ValidationError
 from bundler.model.base import Frozen
 from bundler.model.experiment import Case
 from bundler.model.outcome import NotRun, Shown, Why
+from bundler.replay.allowance import Allowance
 from bundler.replay.compile import Assembler, KernelClaim
-from bundler.replay.process import Allowance, SpawnFailed, Zygote
+from bundler.replay.process import SpawnFailed, Zygote
 from bundler.worker import wire
 
 _PROBE_S = 120

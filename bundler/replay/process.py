@@ -5,16 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import secrets
 import select
 import shutil
 import signal
-import site
 import socket
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import threading
 import time
@@ -23,34 +20,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-import bundler
 from bundler.errors import UnavailableError
+from bundler.replay.allowance import Allowance, confinement, worker_environment, zygote_environment
+from bundler.replay.guard import Guard
 from bundler.worker import wire
 from bundler.worker.zygote import CONTROL_BYTES
 
-PRINTED_BYTES = 4000
-"""What is kept of a worker's output, no more than evidence takes; the rest is read and dropped."""
-_PROCESSES = 256
-"""The most processes of a worker's group. RLIMIT_NPROC does not bind root, so they are counted too."""
 _SPAWN_TRIES = 5
-_MOST_LEFT_READS = 64
-_TICK_S = 0.2
 _GRACE_S = 2.0
 """How long a request may still be on its way once its answer is there."""
 _ZYGOTE_START_S = 180
-
-
-@dataclass(frozen=True)
-class Allowance:
-    """What one worker may use before it is killed."""
-
-    memory_bytes: int
-    scratch_bytes: int = 1 << 30
-    data_bytes: int | None = None
-    """RLIMIT_DATA; None where a CUDA context needs the address space."""
-    cpu_seconds: int = 3600
-    anonymous_files: bool = False
-    """memfd_create: CUDA's driver needs it. Nothing but a cgroup counts what is written there."""
 
 
 class SpawnFailed(Exception):
@@ -78,7 +57,7 @@ class Zygote:
                 stdin=theirs.fileno(),
                 stdout=self._log,
                 stderr=self._log,
-                env=_environment(self._scratch, environment or {}),
+                env=zygote_environment(self._scratch, environment or {}),
                 cwd=self._scratch,
                 start_new_session=True,
             )
@@ -113,8 +92,8 @@ class Zygote:
         request = {
             "op": "spawn",
             "scratch": str(scratch),
-            "environment": _worker_environment(scratch),
-            "confinement": _confinement(scratch, allowance),
+            "environment": worker_environment(scratch),
+            "confinement": confinement(scratch, allowance),
         }
         try:
             pid = self._fork(request, pipes)
@@ -213,7 +192,7 @@ class Worker:
         self._pipes = pipes
         self._scratch = scratch
         self._pidfd = os.pidfd_open(pid)
-        self._guard = _Guard(pid, pipes.output, scratch, allowance)
+        self._guard = Guard(pid, pipes.output, scratch, allowance)
         self.isolation: dict[str, str] = {}
 
     def hello(self, seconds: float) -> None:
@@ -305,193 +284,3 @@ def _how_it_ended(status: int | None) -> str:
         number = os.WTERMSIG(status)
         return f"ended by {signal.Signals(number).name if number in signal.valid_signals() else number}"
     return f"ended with status {os.waitstatus_to_exitcode(status)}"
-
-
-class _Guard(threading.Thread):
-    """Drains a worker's output, and kills it when it uses more memory or disk than it may."""
-
-    def __init__(self, pid: int, output: int, scratch: Path, allowance: Allowance) -> None:
-        super().__init__(daemon=True)
-        self._pid = pid
-        self._output = output
-        self._scratch = scratch
-        self._allowance = allowance
-        self._stopped = threading.Event()
-        self.printed = b""
-        self.over = ""
-        self.start()
-
-    def run(self) -> None:
-        open_ = True
-        next_check = 0.0
-        while not self._stopped.is_set():
-            if open_ and select.select([self._output], [], [], _TICK_S)[0]:
-                open_ = self._drain()
-            elif not open_:
-                self._stopped.wait(_TICK_S)
-            if time.monotonic() >= next_check:
-                self._check()
-                next_check = time.monotonic() + _TICK_S
-
-    def stop(self) -> None:
-        """End the thread, with a last look at what was printed."""
-        self._stopped.set()
-        self.join()
-        for _ in range(_MOST_LEFT_READS):  # no more than a pipe holds, whoever still writes
-            if not select.select([self._output], [], [], 0)[0] or not self._drain():
-                return
-
-    def _drain(self) -> bool:
-        data = os.read(self._output, 1 << 16)
-        self.printed += data[: max(0, PRINTED_BYTES - len(self.printed))]
-        return bool(data)
-
-    def _check(self) -> None:
-        processes, used = _group_use(self._pid)
-        if processes > _PROCESSES:
-            self._stop_it(f"had {processes} processes, over {_PROCESSES}")
-        if used > self._allowance.memory_bytes:
-            self._stop_it(f"used {used >> 20} MiB of memory, over {self._allowance.memory_bytes >> 20} MiB")
-        stored = _folder_bytes(self._scratch)
-        if stored > self._allowance.scratch_bytes:
-            self._stop_it(
-                f"wrote {stored >> 20} MiB to its folder, over {self._allowance.scratch_bytes >> 20} MiB"
-            )
-
-    def _stop_it(self, why: str) -> None:
-        self.over = self.over or why
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._pid, signal.SIGKILL)
-
-
-def watch_state() -> str:
-    """Whether what a worker uses can be watched on this host: ``held``, or why not."""
-    return "held" if Path("/proc/self/stat").exists() else "/proc is not mounted"
-
-
-def _group_use(pgid: int) -> tuple[int, int]:
-    """Processes of a group, and their resident bytes: anonymous and shared memory, no mapped files."""
-    processes = total = 0
-    if watch_state() != "held":
-        return 0, 0
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
-            if int(fields[2]) == pgid:
-                processes += 1
-                total += _resident((entry / "status").read_bytes())
-    return processes, total
-
-
-def _resident(status: bytes) -> int:
-    kibibytes = re.findall(rb"^Rss(?:Anon|Shmem):\s+([0-9]+) kB$", status, re.MULTILINE)
-    return sum(map(int, kibibytes)) << 10
-
-
-def _folder_bytes(folder: Path) -> int:
-    total = 0
-    for path, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                total += os.lstat(f"{path}/{name}").st_blocks * 512
-    return total
-
-
-# --- what a worker sees ----------------------------------------------------------------------------
-
-_PASSED_ON = (
-    "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "TRITON_LIBCUDA_PATH",
-    "NVIDIA_VISIBLE_DEVICES", "TRITON_PTXAS_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "TMPDIR",
-)  # fmt: skip
-
-
-def _environment(scratch: Path, extra: Mapping[str, str]) -> dict[str, str]:
-    """A zygote's whole environment: nothing of the caller's but what finds Python, torch and the GPU."""
-    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    root = str(Path(bundler.__file__).resolve().parent.parent)
-    return environment | {
-        "PYTHONPATH": os.pathsep.join(filter(None, (root, environment.get("PYTHONPATH", "")))),
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONUTF8": "1",
-        "LC_ALL": "C.UTF-8",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "TRITON_DISABLE_LINE_INFO": "1",
-        "TRITON_STORE_BINARY_ONLY": "1",
-        "TRITON_CACHE_DIR": str(scratch / "triton"),
-        "HOME": str(scratch),
-        "USER": "nobody",
-        **extra,
-    }
-
-
-def _worker_environment(scratch: Path) -> dict[str, str]:
-    folder = str(scratch)
-    return {
-        "TRITON_CACHE_DIR": f"{folder}/triton",
-        "HOME": folder,
-        "TMPDIR": folder,
-        "CUDA_CACHE_PATH": folder,
-    }
-
-
-def _confinement(scratch: Path, allowance: Allowance) -> dict[str, Any]:
-    return {
-        "readable": readable_paths(),
-        # CUDA names its threads by writing there; without that cuInit ends with error 304.
-        "writable": [str(scratch), *_DEVICES, "/proc/self/task"],
-        "file_bytes": 256 << 20,
-        "data_bytes": allowance.data_bytes,
-        "processes": 128,
-        "cpu_seconds": allowance.cpu_seconds,
-        "anonymous_files": allowance.anonymous_files,
-    }
-
-
-_DEVICES = (
-    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/nvidiactl", "/dev/nvidia-uvm",
-    "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset", "/dev/dxg", *(f"/dev/nvidia{n}" for n in range(16)),
-)  # fmt: skip
-_SYSTEM = (
-    "/usr", "/lib", "/lib64", "/bin", "/sbin", "/sys",
-    # Of /etc what the loader, the C library and NVIDIA's driver read; of /proc nothing about others.
-    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/alternatives",
-    "/etc/localtime", "/etc/timezone", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/nvidia",
-    "/etc/OpenCL", "/etc/os-release", "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat",
-    "/proc/version", "/proc/devices", "/proc/modules", "/proc/filesystems", "/proc/driver", "/proc/sys",
-    "/proc/uptime", "/proc/loadavg", "/proc/cgroups", "/proc/cmdline",
-)  # fmt: skip
-
-
-def readable_paths() -> tuple[str, ...]:
-    """Python, its packages, the system's programs and libraries: no bundle, no home, no other scratch.
-
-    The folder that bundler itself lies in is left out unless it is a package folder: a checkout also
-    has the experiments.
-    """
-    own = Path(bundler.__file__).resolve().parent.parent
-    packages = {
-        sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "include")
-    }
-    libraries = [Path(entry) for entry in os.environ.get("LD_LIBRARY_PATH", "").split(":") if entry]
-    candidates = [
-        *map(Path, _SYSTEM),
-        *map(Path, filter(None, packages)),
-        *(
-            Path(p) / d
-            for p in {sys.prefix, sys.base_prefix, sys.exec_prefix}
-            for d in ("lib", "bin", "include")
-        ),
-        *map(Path, site.getsitepackages()),
-        *libraries,
-        *(entry for entry in map(Path, filter(None, sys.path)) if _holds_packages(entry, own)),
-    ]
-    return tuple(sorted({str(path) for path in candidates if path.exists()}))
-
-
-def _holds_packages(entry: Path, own: Path) -> bool:
-    """Whether a folder of sys.path is one of installed packages, and not bundler's checkout."""
-    return entry.resolve() != own and any((entry / name).is_dir() for name in ("torch", "triton", "numpy"))

@@ -23,10 +23,12 @@ from bundler.model.host import Host
 from bundler.model.outcome import NotRun, Outcome, Why
 from bundler.replay import compile as compile_ground
 from bundler.replay import execute
+from bundler.replay.allowance import Allowance
 from bundler.replay.cells import Cells, Grid, renumber
 from bundler.replay.device import Device, lacks, probe, too_old
+from bundler.replay.guard import watch_state
 from bundler.replay.oracle import Oracle
-from bundler.replay.process import Allowance, Zygote, ZygoteFailed, watch_state
+from bundler.replay.process import Zygote, ZygoteFailed
 from bundler.replay.runner import Ask, Job, Session, Unit, run_units
 from bundler.worker.sandbox import make_undumpable
 

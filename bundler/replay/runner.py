@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from bundler.judge.cell import Raised
 from bundler.model.experiment import Candidate, Case, Experiment
 from bundler.model.outcome import Crashed, Mark, NotRun, Outcome, Passed, TimedOut, Why
-from bundler.replay.process import Allowance, Ended, SpawnFailed, Worker, Zygote
+from bundler.replay.allowance import Allowance
+from bundler.replay.process import Ended, SpawnFailed, Worker, Zygote
 from bundler.worker import wire
 
 HELLO_S = 120

@@ -6,7 +6,7 @@ import pytest
 
 from bundler.digest import Digest
 from bundler.model.experiment import Experiment
-from bundler.replay.process import Allowance
+from bundler.replay.allowance import Allowance
 from bundler.replay.runner import Job
 
 SHA = Digest.of(b"")

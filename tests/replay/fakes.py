@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bundler.replay.process import Allowance, Ended, SpawnFailed
+from bundler.replay.allowance import Allowance
+from bundler.replay.process import Ended, SpawnFailed
 from bundler.worker import wire
 
 Behaviour = Callable[[dict[str, Any], "FakeWorker"], Any]

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from bundler.replay.process import Allowance, SpawnFailed, Worker, Zygote, readable_paths, watch_state
+from bundler.replay.allowance import Allowance, readable_paths
+from bundler.replay.guard import watch_state
+from bundler.replay.process import SpawnFailed, Worker, Zygote
 from bundler.worker import sandbox, wire
 from bundler.worker import zygote as zygote_module
 
