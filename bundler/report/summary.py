@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -95,6 +96,41 @@ def troubles(group: GroundGroup) -> list[Trouble]:
                 found.setdefault(key, []).append(case)
                 details.setdefault(key, detail(outcome))
     return [Trouble(c, group.title, k, tuple(cases), details[c, k]) for (c, k), cases in found.items()]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """Cases of one candidate that two grounds see differently."""
+
+    candidate: str
+    ground: str
+    kind: str
+    other_ground: str
+    other_kind: str
+    cases: tuple[str, ...]
+
+
+def disagreements(all_groups: Sequence[GroundGroup]) -> list[Disagreement]:
+    """Where a kernel passes on one ground and fails on another: what either alone would have hidden.
+
+    A wrong value is compared between the grounds that execute, since to compile says nothing of values.
+    """
+    found: dict[tuple[str, str, str, str, str], list[str]] = {}
+    for first, second in itertools.combinations(all_groups, 2):
+        for candidate, row in first.report.cells.items():
+            for case, one in row.items():
+                other = second.report.cells.get(candidate, {}).get(case)
+                if other is not None and _disagree(first, one, second, other):
+                    key = (candidate, first.title, kind(one), second.title, kind(other))
+                    found.setdefault(key, []).append(case)
+    return [Disagreement(*key, tuple(cases)) for key, cases in found.items()]
+
+
+def _disagree(first: GroundGroup, one: Outcome, second: GroundGroup, other: Outcome) -> bool:
+    if not (ran(one) and ran(other)) or isinstance(one, Passed) == isinstance(other, Passed):
+        return False
+    compiles = any(group.names[0].startswith("compile:") for group in (first, second))
+    return not compiles or isinstance(one, Failed) or isinstance(other, Failed)
 
 
 def detail(outcome: Outcome) -> str:

@@ -31,6 +31,7 @@ def show(
             if group.report.status != "not-available":
                 console.print(_matrix(experiment, group))
     _troubles(console, experiment, groups)
+    _disagreements(console, experiment, groups)
     _marks(console, groups)
     _verdict(console, verdict)
     _not_judged(console, evidence, verdict)
@@ -110,7 +111,7 @@ def isolation(evidence: Evidence) -> Text:
 
 
 def _arm(arm: Arm) -> Text:
-    note = {Origin.RECONSTRUCTED: " reconstructed", Origin.CONTROL: f" control, must {arm.expect}"}
+    note = {Origin.RECONSTRUCTED: " (no model's output)", Origin.CONTROL: f" (must {arm.expect})"}
     return Text.assemble(arm.name, (note.get(arm.origin, ""), DIM))
 
 
@@ -183,6 +184,25 @@ def _troubles(console: Console, experiment: Experiment, groups: list[summary.Gro
         )
         if trouble.detail:
             console.print(Text(f"      {plain(trouble.detail, 240)}", DIM))
+
+
+def _disagreements(console: Console, experiment: Experiment, groups: list[summary.GroundGroup]) -> None:
+    controls = {c.id for c in experiment.candidates() if c.arm.origin is Origin.CONTROL}
+    found = [one for one in summary.disagreements(groups) if one.candidate not in controls]
+    if not found:
+        return
+    console.print(Text("\nWhere the grounds disagree", "bold"))
+    for one in found:
+        console.print(
+            Text.assemble(
+                "  ",
+                (one.candidate, "bold"),
+                f": {count(len(one.cases), 'case')} {one.kind} on {one.ground}, {one.other_kind} on "
+                f"{one.other_ground}: {few(one.cases, 3)}",
+            )
+        )
+    note = "What the interpreter passes need not compile, and what it fails may be its own limit."
+    console.print(Text(f"      {note}", DIM))
 
 
 def _marks(console: Console, groups: list[summary.GroundGroup]) -> None:

@@ -52,6 +52,18 @@ def test_all_reproduced(loaded: Loaded) -> None:
     check("reproduced", shown(loaded, same, same, matrix=True))
 
 
+def test_grounds_that_disagree(loaded: Loaded) -> None:
+    compiled = Passed(kernels=(0,))
+    grounds = {
+        "compile:sm_90": ground(
+            loaded, dict.fromkeys(loaded.sources, compiled) | {"with-skill/01": UNCOMPILABLE}
+        ),
+        "interpreter": ground(loaded, {"without-skill/01": WRONG_VALUES}),
+    }
+    same = evidence(loaded, grounds, kernels=(KERNEL_MADE,))
+    check("disagree", shown(loaded, same, same))
+
+
 def test_differs(loaded: Loaded) -> None:
     recorded = evidence(loaded, {"interpreter": ground(loaded)})
     now = ground(
