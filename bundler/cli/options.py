@@ -13,7 +13,7 @@ from bundler.errors import UsageError
 from bundler.experiment.load import Loaded
 from bundler.model.experiment import Ground
 from bundler.replay.architectures import KNOWN
-from bundler.replay.replay import Request
+from bundler.replay.request import Request
 
 GroundOption = Annotated[
     list[Ground] | None, typer.Option("--ground", help="Only this ground; may be repeated. All by default.")

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from bundler.engine.inside import progress_line
-from bundler.replay.replay import Step
+from bundler.replay.request import Step
 
 
 def for_another() -> bool:

@@ -17,7 +17,8 @@ from bundler.files import write_whole
 from bundler.judge.verdict import hold
 from bundler.model.base import NAME
 from bundler.model.evidence import evidence_json
-from bundler.replay.replay import Watch, replay
+from bundler.replay.replay import replay
+from bundler.replay.request import Watch
 from bundler.report import terminal
 
 

@@ -19,7 +19,7 @@ from bundler.errors import ExitCode, UsageError
 from bundler.files import write_whole
 from bundler.judge.verdict import exit_code, hold
 from bundler.model.evidence import Evidence, evidence_json
-from bundler.replay.replay import Watch
+from bundler.replay.request import Watch
 from bundler.report import terminal
 from bundler.report.text import plain
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from bundler.experiment.load import Loaded
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import MAX_CANDIDATES, MAX_CASES, Ground, Origin
-from bundler.replay.replay import Request, Step
+from bundler.replay.request import Request, Step
 
 PROGRESS = "@progress "
 """How a line of a container's stderr begins that tells how far its replay is."""

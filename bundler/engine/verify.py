@@ -22,7 +22,8 @@ from bundler.model.evidence import Evidence
 from bundler.oci.archive import write_archive
 from bundler.oci.image import Image
 from bundler.oci.unpack import unpack
-from bundler.replay.replay import Request, Watch, replay
+from bundler.replay.replay import replay
+from bundler.replay.request import Request, Watch
 
 if TYPE_CHECKING:
     from bundler.engine.docker import Container, Docker

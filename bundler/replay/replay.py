@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,51 +28,12 @@ from bundler.replay.device import Device, lacks, probe, too_old
 from bundler.replay.guard import watch_state
 from bundler.replay.oracle import Oracle
 from bundler.replay.process import Zygote, ZygoteFailed
+from bundler.replay.request import Request, Step, Watch
 from bundler.replay.runner import Ask, Job, Session, Unit, run_units
 from bundler.worker.sandbox import make_undumpable
 
 _GIB = 1 << 30
 _CHECKPOINT_S = 5.0
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be replayed."""
-
-    device: bool = True
-    interpreter: bool = True
-    architectures: tuple[int, ...] = ()
-    """Compute capabilities times ten, for the compile grounds."""
-    seed: int = 0
-    candidates: tuple[str, ...] | None = None
-    """None: all. Controls always run: without them nothing shows that a ground can tell."""
-    cases: tuple[str, ...] | None = None
-    jobs: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
-    bundle: Digest | None = None
-
-    def grounds(self) -> tuple[str, ...]:
-        """The names of the grounds, in the order in which they run."""
-        names = [Ground.DEVICE.value] if self.device else []
-        names += [f"compile:sm_{sm}" for sm in self.architectures]
-        return (*names, Ground.INTERPRETER.value) if self.interpreter else tuple(names)
-
-
-@dataclass(frozen=True)
-class Step:
-    """Progress: one unit was answered."""
-
-    ground: str
-    done: int
-    total: int
-
-
-@dataclass
-class Watch:
-    """Who looks on: called from several threads, one at a time."""
-
-    step: Callable[[Step], None] = lambda step: None
-    checkpoint: Callable[[Evidence], None] = lambda evidence: None
-    """Given the evidence so far, marked incomplete, at most every few seconds."""
 
 
 def replay(loaded: Loaded, request: Request, watch: Watch) -> Evidence:

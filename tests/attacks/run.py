@@ -16,7 +16,8 @@ from typing import Any
 
 from bundler.model.evidence import Evidence, GroundReport
 from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Wrong
-from bundler.replay.replay import Request, Watch, replay
+from bundler.replay.replay import replay
+from bundler.replay.request import Request, Watch
 from tests.attacks.build import build
 from tests.attacks.corpus import GROUPS, Entry, GroundName, Group, on
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bundler.experiment.load import Loaded
-from bundler.replay.replay import Request, Watch, replay
+from bundler.replay.replay import replay
+from bundler.replay.request import Request, Watch
 from tests.small import Small
 
 REQUEST = Request(device=False, interpreter=True, architectures=(90,), jobs=2)

@@ -36,7 +36,7 @@ from bundler.oci.image import Image, append
 from bundler.oci.layer import build_layer
 from bundler.oci.layout import read_layout, write_layout
 from bundler.oci.tree import Entry
-from bundler.replay.replay import Step, Watch
+from bundler.replay.request import Step, Watch
 from tests.engine.conftest import Recorded, plan
 from tests.small import ID, Small, evidence, ground
 

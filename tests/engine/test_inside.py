@@ -12,7 +12,7 @@ from bundler.engine.inside import PROGRESS, Lines, arguments, other_request, pro
 from bundler.experiment.load import Loaded
 from bundler.model.evidence import Settings
 from bundler.model.experiment import Ground
-from bundler.replay.replay import Request, Step
+from bundler.replay.request import Request, Step
 from tests.small import Small, evidence, ground
 
 

@@ -17,7 +17,7 @@ from bundler.engine.verify import Engine, Options, Replayed, verified
 from bundler.errors import ExitCode, UnavailableError
 from bundler.judge.verdict import exit_code, hold
 from bundler.oci.archive import write_archive
-from bundler.replay.replay import Step, Watch
+from bundler.replay.request import Step, Watch
 from tests.engine.conftest import Recorded, plan
 from tests.small import Small
 

@@ -9,7 +9,8 @@ import pytest
 from bundler.experiment.load import Loaded
 from bundler.model.evidence import Evidence
 from bundler.model.outcome import Crashed, NotRun, Passed, Why
-from bundler.replay.replay import Request, Step, Watch, replay
+from bundler.replay.replay import replay
+from bundler.replay.request import Request, Step, Watch
 from tests.attacks.build import build
 from tests.attacks.corpus import LATER
 

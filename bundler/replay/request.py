@@ -1,0 +1,51 @@
+"""What a replay is asked for, and who looks on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bundler.digest import Digest
+from bundler.model.evidence import Evidence
+from bundler.model.experiment import Ground
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be replayed."""
+
+    device: bool = True
+    interpreter: bool = True
+    architectures: tuple[int, ...] = ()
+    """Compute capabilities times ten, for the compile grounds."""
+    seed: int = 0
+    candidates: tuple[str, ...] | None = None
+    """None: all. Controls always run: without them nothing shows that a ground can tell."""
+    cases: tuple[str, ...] | None = None
+    jobs: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    bundle: Digest | None = None
+
+    def grounds(self) -> tuple[str, ...]:
+        """The names of the grounds, in the order in which they run."""
+        names = [Ground.DEVICE.value] if self.device else []
+        names += [f"compile:sm_{sm}" for sm in self.architectures]
+        return (*names, Ground.INTERPRETER.value) if self.interpreter else tuple(names)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Progress: one unit was answered."""
+
+    ground: str
+    done: int
+    total: int
+
+
+@dataclass
+class Watch:
+    """Who looks on: called from several threads, one at a time."""
+
+    step: Callable[[Step], None] = lambda step: None
+    checkpoint: Callable[[Evidence], None] = lambda evidence: None
+    """Given the evidence so far, marked incomplete, at most every few seconds."""
