@@ -168,7 +168,7 @@ class _Replay:
     ) -> None:
         """Every candidate, ``jobs`` at a time, each in processes of its own."""
         waiting = [(candidate, units(candidate)) for candidate in self._candidates]
-        total = sum(len(its) for _, its in waiting)
+        total = sum(len(unit.grounds) for _, its in waiting for unit in its)
         done = 0
 
         def one(candidate: Candidate, its: list[Unit]) -> None:
@@ -180,8 +180,8 @@ class _Replay:
             for unit, outcomes in run_units(job, zygote, its, ask(job, session), session):
                 self._cells.put(candidate, unit.case, outcomes)
                 with self._lock:
-                    done += len(outcomes) / len(names)  # type: ignore[assignment]
-                    self._watch.step(Step(names[0].split(":")[0], int(done), total))
+                    done += len(outcomes)
+                    self._watch.step(Step(names[0].split(":")[0], done, total))
                     self._maybe_checkpoint()
                 if self._stop.is_set():
                     return
@@ -190,16 +190,17 @@ class _Replay:
         with ThreadPoolExecutor(jobs) as pool:
             futures = [pool.submit(one, candidate, its) for candidate, its in waiting]
             try:
-                wait(futures, return_when=FIRST_EXCEPTION)
+                ended, others = wait(futures, return_when=FIRST_EXCEPTION)
+                if others:  # one failed: what the others would still find out is lost anyway
+                    self._stop.set()
+                for future in ended:
+                    future.result()
             except KeyboardInterrupt:
                 self._stop.set()
                 zygote.close()
                 raise
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
-            for future in futures:
-                if future.done() and not future.cancelled():
-                    future.result()
 
     def _allowance(self, names: Sequence[str]) -> Allowance:
         memory = int(self._loaded.experiment.limits.host_memory_gib * _GIB)

@@ -35,7 +35,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Step:
-    """Progress: one unit was answered."""
+    """Progress: how many of a ground's cells are judged; architectures count apart."""
 
     ground: str
     done: int
