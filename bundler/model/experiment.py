@@ -12,6 +12,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from bundler.digest import Digest
 from bundler.model.base import Frozen, Id, Name, RelativePath, Text
+from bundler.model.plan import DeviationNote, LedTo, Plan
 
 SCHEMA = "bundler/experiment/1"
 UNKNOWN = "unknown"
@@ -82,6 +83,18 @@ class Expect(enum.StrEnum):
     """At least one judged cell does not pass."""
 
 
+class ModelFacts(Frozen):
+    """What is known of the model and how it was asked; what is not known is said to be unknown."""
+
+    name: str
+    version: str
+    sampling: str
+    system_prompt: str
+    date: str
+    """ISO 8601, the day on which the outputs were made."""
+    procedure: Text
+
+
 class Arm(Frozen):
     """One model with one state of the skill, or the author's own kernels."""
 
@@ -91,6 +104,8 @@ class Arm(Frozen):
     """For a reconstruction: what it follows, and where that was published. For a control: how it is right
     or wrong."""
     skill: SkillState | None = None
+    model: ModelFacts | None = None
+    """Generated arms only: the model, where it is not the experiment's."""
     prompt_sha256: Digest | None = None
     """Of the bytes that the model was given: the base task, or the skill, one LF and the base task."""
     outputs: tuple[Output, ...] = Field(min_length=1, max_length=100)
@@ -105,19 +120,9 @@ class Arm(Frozen):
             raise ValueError(f"arm {self.name!r}: expect belongs to controls, and every control has one")
         if (self.origin is Origin.GENERATED) != (self.prompt_sha256 is not None):
             raise ValueError(f"arm {self.name!r}: prompt_sha256 belongs to generated arms, and each has one")
+        if self.origin is not Origin.GENERATED and self.model is not None:
+            raise ValueError(f"arm {self.name!r}: model belongs to generated arms")
         return self
-
-
-class ModelFacts(Frozen):
-    """What is known of the model and how it was asked; what is not known is said to be unknown."""
-
-    name: str
-    version: str
-    sampling: str
-    system_prompt: str
-    date: str
-    """ISO 8601, the day on which the outputs were made."""
-    procedure: Text
 
 
 class Needs(Frozen):
@@ -223,6 +228,8 @@ class Harness(Frozen):
     path: RelativePath
     sets: int = Field(3, ge=1, le=8)
     """How many sets of values each case has: the same shapes and strides, other values."""
+    reference: Annotated[str, StringConstraints(max_length=400)] = ""
+    """What the right answer is computed by, in a line. A plan's ``reference`` is held against it."""
 
 
 class Experiment(Frozen):
@@ -254,15 +261,31 @@ class Experiment(Frozen):
     evidence: tuple[RelativePath, ...] = ()
     """The recorded evidence, relative to the experiment's folder."""
     notes: Text = ""
+    plan: Plan | None = None
+    """What was said before the run."""
+    deviations: tuple[DeviationNote, ...] = ()
+    """The author's notes on where the run is not as planned; which deviations there are is derived."""
+    led_to: tuple[LedTo, ...] = ()
+    """Versions of the skill that exist because of this experiment."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         _unique("arm", [arm.name for arm in self.arms])
         _unique("candidate", [candidate.id for candidate in self.candidates()])
         _unique("case", [case.id for case in self.expand()])
+        _unique("deviation", [note.field for note in self.deviations])
+        _unique("led_to", [step.skill_version for step in self.led_to])
         if len(self.candidates()) > MAX_CANDIDATES:
             raise ValueError(f"{len(self.candidates())} candidates are over the limit of {MAX_CANDIDATES}")
         return self
+
+    def model_of(self, arm: Arm) -> ModelFacts:
+        """The model that wrote the outputs of a generated arm."""
+        return arm.model or self.model
+
+    def generated(self) -> tuple[Arm, ...]:
+        """The arms whose outputs a model wrote."""
+        return tuple(arm for arm in self.arms if arm.origin is Origin.GENERATED)
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Every candidate, in the order of the arms and of their outputs."""

@@ -249,7 +249,7 @@ def _case_with_a_line_break(declared: dict[str, Any]) -> None:
         (_parameter_twice, "parameter 'n' is set by two axes"),
         (_case_with_a_line_break, "String should match pattern"),
         (lambda d: d.update(surprise=1), "surprise: Extra inputs are not permitted (given: 1)"),
-        (lambda d: d["harness"].update(reference="x"), "harness.reference: Extra inputs are not permitted"),
+        (lambda d: d["harness"].update(surprise="x"), "harness.surprise: Extra inputs are not permitted"),
         (lambda d: d.pop("entry"), "entry: Field required"),
         (lambda d: d.update(id="../x/y"), "id: String should match pattern"),
         (lambda d: d.update(schema="bundler/experiment/2"), "schema: Input should be 'bundler/experiment/1'"),
