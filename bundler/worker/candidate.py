@@ -38,7 +38,6 @@ class Server:
     """One candidate on one ground."""
 
     def __init__(self, flavour: str) -> None:
-        self._ground = flavour
         self._standin = standin.Standin(ARCHITECTURES[INTERPRETER_SM])
         self._on_cpu = flavour != "device"
         if self._on_cpu:
