@@ -26,6 +26,8 @@ MAX_OUTPUT_BYTES = 64 << 20
 MAX_BUNDLE_BYTES = 64 << 20
 TMPFS = "rw,exec,nosuid,nodev,size=8g,mode=1777"
 """Of /tmp, the one place that is writable; Triton loads the launcher that it compiles from there."""
+GPU_NODES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
+"""What NVIDIA's driver makes on Linux, and under WSL2."""
 HARDENING: dict[str, Any] = {
     "network_mode": "none",
     "read_only": True,
@@ -82,10 +84,12 @@ class Docker:
             ) from None
 
     def has_gpu(self) -> bool:
-        """Whether the engine can hand a GPU to a container."""
-        info = self._client.info()
-        runtimes = info.get("Runtimes") or {}
-        return "nvidia" in runtimes or any("nvidia" in str(spec) for spec in info.get("CDISpecDirs") or ())
+        """Whether to ask the engine for a GPU: it has NVIDIA's runtime, or this machine has NVIDIA's devices.
+
+        NVIDIA's toolkit may serve a request for GPUs without being listed as a runtime. Where devices are
+        there and no toolkit is, starting the container fails, and says so.
+        """
+        return "nvidia" in (self._client.info().get("Runtimes") or {}) or any(map(Path.exists, GPU_NODES))
 
     @contextlib.contextmanager
     def container(self, image: str, command: Sequence[str], *, gpu: bool) -> Iterator[Container]:
