@@ -40,7 +40,7 @@ class Loaded:
         """What the arm's model was given."""
         if arm.skill is None:
             return self.base_task
-        return _skill(self.root, arm) + b"\n" + self.base_task
+        return skill_bytes(self.root, arm) + b"\n" + self.base_task
 
     @property
     def cases_digest(self) -> Digest:
@@ -63,24 +63,26 @@ def load(folder: Path, *, evidence: bool = True) -> Loaded:
     BadExperiment, naming the file and what to do; BadEvidence for a recorded evidence file. Runs nothing.
     """
     # 1. The declaration, and where it stands.
-    declaration = _read(folder, DECLARATION)
+    declaration = read_file(folder, DECLARATION)
     experiment = parse(declaration, str(folder / DECLARATION))
-    root = _root(folder, experiment)
+    root = root_of(folder, experiment)
     # 2. The files that it names.
-    base_task = _verified(folder, experiment.base_task)
-    harness = _read(folder, experiment.harness.path)
-    outputs = {c.id: _verified(folder, c.output) for c in experiment.candidates()}
+    base_task = verified(folder, experiment.base_task)
+    harness = read_file(folder, experiment.harness.path)
+    outputs = {c.id: verified(folder, c.output) for c in experiment.candidates()}
     # 3. What is derived from them.
-    sources = {c.id: _source(experiment, c, outputs[c.id]) for c in experiment.candidates()}
+    sources = {c.id: source_of(experiment, c, outputs[c.id]) for c in experiment.candidates()}
     loaded = Loaded(folder, root, experiment, declaration, harness, base_task, outputs, sources, ())
     for arm in experiment.arms:
-        _check_prompt(loaded, arm)
+        check_skill(loaded, arm)
+        check_prompt(loaded, arm)
     # 4. The recorded evidence, which has to be of these very files.
-    recorded = tuple((path, _evidence(loaded, path)) for path in experiment.evidence if evidence)
+    recorded = tuple((path, read_evidence(loaded, path)) for path in experiment.evidence if evidence)
     return replace(loaded, recorded=recorded)
 
 
-def _root(folder: Path, experiment: Experiment) -> Path:
+def root_of(folder: Path, experiment: Experiment) -> Path:
+    """Where ``skills/`` and ``proof/`` lie; BadExperiment where the folder is not named as the experiment."""
     parts = folder.resolve().parts[-3:]
     if parts != ("proof", *experiment.id.split("/")):
         raise BadExperiment(
@@ -90,7 +92,8 @@ def _root(folder: Path, experiment: Experiment) -> Path:
     return folder.resolve().parents[2]
 
 
-def _read(folder: Path, name: str) -> bytes:
+def read_file(folder: Path, name: str) -> bytes:
+    """A regular file of the folder, of a size that can be meant; BadExperiment else."""
     path = folder / name
     try:
         if not path.resolve().is_relative_to(folder.resolve()):
@@ -111,8 +114,9 @@ def _read(folder: Path, name: str) -> bytes:
         ) from None
 
 
-def _verified(folder: Path, output: Output) -> bytes:
-    data = _read(folder, output.path)
+def verified(folder: Path, output: Output) -> bytes:
+    """A file that is what its declaration says, to the byte; BadExperiment else."""
+    data = read_file(folder, output.path)
     found = Digest.of(data)
     if found != output.sha256:
         raise BadExperiment(
@@ -131,7 +135,8 @@ def _line_endings(data: bytes, declared: Digest) -> str:
     return ""
 
 
-def _source(experiment: Experiment, candidate: Candidate, output: bytes) -> bytes:
+def source_of(experiment: Experiment, candidate: Candidate, output: bytes) -> bytes:
+    """The candidate in its output, by the stated rule; BadExperiment where it does not fit."""
     if candidate.arm.origin is not Origin.GENERATED:
         return output
     try:
@@ -140,39 +145,46 @@ def _source(experiment: Experiment, candidate: Candidate, output: bytes) -> byte
         raise BadExperiment(f"{candidate.output.path}: {error.problem}", hint=error.hint) from None
 
 
-def _skill(root: Path, arm: Arm) -> bytes:
+def skill_bytes(root: Path, arm: Arm) -> bytes:
+    """The skill that an arm with one names; BadExperiment where it cannot be read."""
     assert arm.skill is not None  # the caller asked
     try:
-        return _read(root, arm.skill.path)
+        return read_file(root, arm.skill.path)
     except BadExperiment as error:
         raise BadExperiment(f"arm {arm.name!r}: {error.problem}", hint=error.hint) from None
 
 
-def _check_prompt(loaded: Loaded, arm: Arm) -> None:
-    """The skill is the declared one, and the prompt is what the arm's model was given."""
-    if arm.skill is not None:
-        home = f"skills/{loaded.experiment.skill}/"
-        if not arm.skill.path.startswith(home):
-            raise BadExperiment(
-                f"arm {arm.name!r}: {arm.skill.path!r} is not below {home!r}, so no bundle would hold it",
-                hint="put that version of the skill there, or correct the experiment's skill",
-            )
-        if Digest.of(_skill(loaded.root, arm)) != arm.skill.sha256:
-            raise BadExperiment(
-                f"arm {arm.name!r}: {arm.skill.path!r} is not the version that the model was given "
-                f"(declared {arm.skill.sha256})",
-                hint="restore that version beside the new one, as SKILL-<version>.md, and name it in the arm",
-            )
-    if arm.prompt_sha256 is not None and Digest.of(loaded.prompt(arm)) != arm.prompt_sha256:
+def check_skill(loaded: Loaded, arm: Arm) -> None:
+    """The arm's skill, where it has one, is the declared one. Raises BadExperiment."""
+    if arm.skill is None:
+        return
+    home = f"skills/{loaded.experiment.skill}/"
+    if not arm.skill.path.startswith(home):
+        raise BadExperiment(
+            f"arm {arm.name!r}: {arm.skill.path!r} is not below {home!r}, so no bundle would hold it",
+            hint="put that version of the skill there, or correct the experiment's skill",
+        )
+    if Digest.of(skill_bytes(loaded.root, arm)) != arm.skill.sha256:
+        raise BadExperiment(
+            f"arm {arm.name!r}: {arm.skill.path!r} is not the version that the model was given "
+            f"(declared {arm.skill.sha256})",
+            hint="restore that version beside the new one, as SKILL-<version>.md, and name it in the arm",
+        )
+
+
+def check_prompt(loaded: Loaded, arm: Arm) -> None:
+    """The prompt, derived again, is what the arm's model was given. Raises BadExperiment."""
+    if arm.prompt_sha256 is not None and (derived := Digest.of(loaded.prompt(arm))) != arm.prompt_sha256:
         raise BadExperiment(
             f"arm {arm.name!r}: the prompt derived from its skill and {loaded.experiment.base_task.path!r} "
-            f"has another sha256 than the declared {arm.prompt_sha256}",
+            f"has another sha256 than the declared {arm.prompt_sha256}: {derived}",
             hint="a prompt is the base task alone, or the skill, one LF and the base task",
         )
 
 
-def _evidence(loaded: Loaded, path: str) -> Evidence:
-    evidence = parse_evidence(_read(loaded.folder, path), path)
+def read_evidence(loaded: Loaded, path: str) -> Evidence:
+    """A recorded evidence file, which has to be of these very files; BadEvidence else."""
+    evidence = parse_evidence(read_file(loaded.folder, path), path)
     problem = mismatch(loaded, evidence)
     if problem:
         raise BadEvidence(

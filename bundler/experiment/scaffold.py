@@ -1,0 +1,115 @@
+"""A new experiment, laid out: whole but for what only its author can fill in."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+
+from bundler.digest import Digest
+from bundler.errors import BadExperiment, UsageError
+from bundler.experiment import template
+from bundler.experiment.load import DECLARATION, read_file
+from bundler.experiment.skill_versions import newest, versions
+from bundler.files import write_whole
+from bundler.model.base import NAME
+from bundler.model.experiment import Runtime
+
+RUNTIME = Runtime(name="cuda13", torch="2.13.0", triton="3.7.1")
+"""What a new experiment pins: the runtime of ``images/`` that has a GPU's libraries."""
+
+
+def scaffold(root: Path, experiment: str, skill: str, *, runs: int = 3, runtime: Runtime = RUNTIME) -> Path:
+    """Write ``proof/<experiment>`` below ``root`` for ``runs`` outputs an arm; the folder.
+
+    The arm with the skill has its newest version. Raises UsageError when a name is none, when the skill is
+    not there, or when the folder is; UnavailableError when it cannot be written.
+    """
+    for what, name in (("experiment", experiment), ("skill", skill)):
+        if not re.fullmatch(rf"{NAME.pattern}/{NAME.pattern}", name):
+            raise UsageError(
+                f"{name!r} is no {what}'s name", hint="write <category>/<name>: lowercase, digits, hyphens"
+            )
+    folder = root / "proof" / experiment
+    if folder.exists() or folder.is_symlink():
+        raise UsageError(f"{str(folder)!r} is there already", hint="choose another name, or remove it first")
+    found = versions(root, skill)
+    version = newest(found)
+    if not version:
+        raise UsageError(
+            f"{str(root / 'skills' / skill)!r} holds no skill with a version",
+            hint="name one of skills/, and see bundler skills check",
+        )
+    try:
+        guidance = read_file(root, found[version])
+    except BadExperiment as error:
+        raise UsageError(error.problem, hint=error.hint) from None
+    files = laid_out(experiment, skill, (found[version], version, guidance), runs, runtime)
+    # The declaration last: a folder that was not written whole is no experiment.
+    for name in sorted(files, key=lambda name: (name == DECLARATION, name)):
+        write_whole(folder / name, files[name])
+    return folder
+
+
+def laid_out(
+    experiment: str, skill: str, state: tuple[str, str, bytes], runs: int, runtime: Runtime
+) -> Mapping[str, bytes]:
+    """The new experiment's files, by path. ``state``: the skill's path, version and bytes."""
+    path, version, guidance = state
+    entry = entry_of(experiment)
+    base_task = _filled(template.BASE_TASK, entry=entry)
+    files = {
+        "base_task.md": base_task,
+        "harness.py": _filled(template.HARNESS, entry=entry),
+        "analysis.md": _filled(template.ANALYSIS, experiment=experiment, skill=skill, skill_version=version),
+        "controls/right.py": _filled(template.RIGHT, entry=entry),
+        "controls/wrong-tail.py": _filled(template.WRONG_TAIL, entry=entry),
+        "controls/uncompilable.py": _filled(template.UNCOMPILABLE, entry=entry),
+    }
+    answers = {
+        f"outputs/{arm}/{number:02}.md": _filled(template.OUTPUT, entry=entry, arm=arm)
+        for arm in ("without-skill", "with-skill")
+        for number in range(1, runs + 1)
+    }
+    digests = {name: Digest.of(data) for name, data in (files | answers).items()}
+    declaration = _filled(
+        template.DECLARATION,
+        experiment=experiment,
+        skill=skill,
+        entry=entry,
+        runs=str(runs),
+        skill_path=path,
+        skill_version=version,
+        skill_sha256=Digest.of(guidance),
+        prompt_without=Digest.of(base_task),
+        prompt_with=Digest.of(guidance + b"\n" + base_task),
+        outputs_without=_outputs("without-skill", digests),
+        outputs_with=_outputs("with-skill", digests),
+        base_task=digests["base_task.md"],
+        right=digests["controls/right.py"],
+        wrong_tail=digests["controls/wrong-tail.py"],
+        uncompilable=digests["controls/uncompilable.py"],
+        runtime=f"{{name: {runtime.name}, torch: {runtime.torch}, triton: {runtime.triton}}}",
+    )
+    return files | answers | {DECLARATION: declaration}
+
+
+def entry_of(experiment: str) -> str:
+    """The function that a candidate defines, named as the kernel is: ``row_max`` for ``row-max``."""
+    name = re.sub(r"[^a-z0-9]", "_", experiment.partition("/")[2])
+    return f"kernel_{name}" if name[0].isdigit() or keyword.iskeyword(name) else name
+
+
+def _filled(text: str, **values: str) -> bytes:
+    return Template(text).substitute(values).encode()
+
+
+def _outputs(arm: str, digests: Mapping[str, Digest]) -> str:
+    """The entries of an arm's outputs, indented as the template has them."""
+    return "\n".join(
+        f"      - path: {path}\n        sha256: {digest}"
+        for path, digest in digests.items()
+        if path.startswith(f"outputs/{arm}/")
+    )
