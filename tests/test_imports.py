@@ -30,6 +30,7 @@ SITES = {
     "docker": {"engine/docker.py"},
     "requests": {"engine/docker.py"},
     "pynvml": {"host/nvml.py"},
+    "scipy": {"judge/statistics.py"},
     "cuda": set(),
 }
 """Where a dependency that is heavy, or is not everywhere, may be imported."""

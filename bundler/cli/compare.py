@@ -1,0 +1,96 @@
+"""``bundler compare``: one experiment on several hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bundler.cli.console import console
+from bundler.cli.show import loaded_target
+from bundler.engine.target import load_folder
+from bundler.errors import BadEvidence, UsageError
+from bundler.experiment.load import DECLARATION, mismatch
+from bundler.experiment.parse import MAX_FILE_BYTES, parse_evidence
+from bundler.judge.across_hosts import across_hosts
+from bundler.model.evidence import Evidence
+from bundler.report import comparison
+
+_SUFFIXES = (".json", ".json.gz")
+
+
+def compare(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            help="Evidence files (.json, .json.gz), folders of them; or experiments, bundles' tars and "
+            "folders, for their recorded evidence.",
+        ),
+    ],
+    experiment: Annotated[
+        Path | None, typer.Option(help="Hold every evidence against this experiment's folder first.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show where hosts agree on an experiment's cells, where they differ, and why as far as can be told.
+
+    Exits with 1 when a cell differs, with 4 when no cell was judged by two hosts.
+
+    Example: bundler compare proof/portability/row-max evidence.json
+    """
+    evidence = [item for source in sources for item in _evidence(source)]
+    if len(evidence) < 2:
+        raise UsageError(
+            f"{', '.join(map(repr, sources))}: {len(evidence)} evidence, and a comparison needs two",
+            hint="name another host's evidence as well: bundler verify TARGET --json evidence.json",
+        )
+    if experiment is not None:
+        _hold(experiment, evidence)
+    across = across_hosts(evidence)
+    if as_json:
+        typer.echo(across.model_dump_json(indent=1))
+    else:
+        comparison.show(console(), across)
+    raise typer.Exit(comparison.exit_code(across))
+
+
+def _hold(folder: Path, evidence: Sequence[tuple[str, Evidence]]) -> None:
+    loaded = load_folder(folder)
+    for source, item in evidence:
+        if problem := mismatch(loaded, item):
+            raise BadEvidence(
+                f"{source!r} was recorded with {problem}",
+                hint=f"compare evidence of {loaded.experiment.id} as it is now",
+            )
+
+
+def _evidence(source: str) -> Iterator[tuple[str, Evidence]]:
+    path = Path(source)
+    if source.endswith(_SUFFIXES):
+        yield source, parse_evidence(_read(path), source)
+    elif path.is_dir() and not _holds_an_experiment(path):
+        files = sorted(file for file in path.iterdir() if file.name.endswith(_SUFFIXES))
+        if not files:
+            raise UsageError(f"{source!r} has no evidence in it", hint="name a folder of .json files")
+        for file in files:
+            yield str(file), parse_evidence(_read(file), str(file))
+    else:
+        with loaded_target(source) as loaded:
+            for name, item in loaded.recorded:
+                yield f"{source}: {name}", item
+
+
+def _holds_an_experiment(path: Path) -> bool:
+    return any((path / name).is_file() for name in (DECLARATION, "bundle.json", "oci-layout"))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise UsageError(
+            f"{str(path)!r} cannot be read: {error.strerror}", hint="name a file that bundler verify wrote"
+        ) from None

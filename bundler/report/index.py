@@ -1,0 +1,172 @@
+"""Every skill, its entries, and what each of them shows: the facts of ``proof/README.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bundler.digest import Digest
+from bundler.errors import ExitCode
+from bundler.experiment.load import Loaded, mismatch
+from bundler.judge.cause import View
+from bundler.judge.statistics import ArmRuns, Contrast, Shows, arm_runs, contrasts
+from bundler.judge.verdict import exit_code, hold
+from bundler.model.base import Frozen, Id
+from bundler.model.evidence import Evidence
+from bundler.model.experiment import Experiment, Origin
+from bundler.model.verdict import Judgement
+from bundler.report.text import count
+from bundler.skills import Skill
+
+
+class HostRow(Frozen):
+    """One host on which an entry was judged."""
+
+    host: str
+    grounds: tuple[str, ...]
+    said: str
+    recorded: bool
+    """Whether it is the entry's own evidence."""
+    reproduced: bool
+    """Whether a replay elsewhere was whole, judged something, and differs nowhere."""
+    link: str
+    """The evidence's file, from the repository's root."""
+
+
+class Entry(Frozen):
+    """One experiment."""
+
+    id: Id
+    title: str
+    shows: Shows
+    """Of the skill as it stands now."""
+    stale_since: str
+    """The skill's version that the entry was not run with; empty where it is not stale."""
+    arms: tuple[ArmRuns, ...]
+    contrasts: tuple[Contrast, ...]
+    reconstructions: int
+    """Candidates that were written afterwards; they count for nothing."""
+    hosts: tuple[HostRow, ...]
+    pages: tuple[str, ...]
+    """What there is to read, from the entry's folder."""
+
+
+class SkillRow(Frozen):
+    """One skill, with its entries."""
+
+    name: Id
+    version: str
+    summary: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def shows(self) -> tuple[Shows, ...]:
+        """What its entries show; ``none yet`` without any."""
+        return tuple(dict.fromkeys(entry.shows for entry in self.entries)) or (Shows.NONE_YET,)
+
+
+class Index(Frozen):
+    """All skills of a repository."""
+
+    skills: tuple[SkillRow, ...]
+
+
+Kept = Sequence[tuple[str, Evidence]]
+"""Evidence of replays elsewhere: path from the repository's root, and content."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One experiment, and what is known of it beside its own files."""
+
+    loaded: Loaded
+    pages: tuple[str, ...] = ()
+    """Of its folder."""
+    stale_since: str = ""
+    """The skill's version that it was not run with."""
+
+
+def index(skills: Sequence[Skill], sources: Sequence[Source], kept: Kept) -> Index:
+    """Every skill in the given order, with those entries that name it."""
+    return Index(skills=tuple(_skill(skill, sources, kept) for skill in skills))
+
+
+def _skill(skill: Skill, sources: Sequence[Source], kept: Kept) -> SkillRow:
+    name = skill.metadata.id.replace(".", "/")
+    current = Digest.of(skill.guidance)
+    return SkillRow(
+        name=name,
+        version=skill.metadata.version,
+        summary=skill.metadata.summary,
+        entries=tuple(
+            _entry(source, current, kept) for source in sources if source.loaded.experiment.skill == name
+        ),
+    )
+
+
+def _entry(source: Source, current: Digest, kept: Kept) -> Entry:
+    experiment = source.loaded.experiment
+    recorded = [evidence for _, evidence in source.loaded.recorded]
+    found = contrasts(experiment, recorded)
+    return Entry(
+        id=experiment.id,
+        title=experiment.title,
+        shows=Shows.STALE if source.stale_since else shows(experiment, found, current),
+        stale_since=source.stale_since,
+        arms=arm_runs(experiment, recorded),
+        contrasts=found,
+        reconstructions=sum(c.arm.origin is Origin.RECONSTRUCTED for c in experiment.candidates()),
+        hosts=tuple(_hosts(source.loaded, kept)),
+        pages=source.pages,
+    )
+
+
+_GRAVITY = (Shows.HURTS, Shows.HELPS, Shows.TOO_FEW, Shows.NO_DIFFERENCE)
+"""Of several comparisons, what has to be said first: a harm is never hidden behind a benefit."""
+
+
+def shows(experiment: Experiment, found: Sequence[Contrast], current: Digest) -> Shows:
+    """One word for an entry: of the arms that were given the skill as it stands, where there are such."""
+    skilled = [arm for arm in experiment.arms if arm.origin is Origin.GENERATED and arm.skill]
+    now = [arm.name for arm in skilled if arm.skill and arm.skill.sha256 == current]
+    names = now or [arm.name for arm in skilled]
+    words = {contrast.shows for contrast in found if contrast.with_ in names}
+    if words:
+        return next(word for word in _GRAVITY if word in words)
+    reconstructed = any(arm.origin is Origin.RECONSTRUCTED for arm in experiment.arms)
+    return Shows.RECONSTRUCTION_ONLY if reconstructed and not skilled else Shows.NONE_YET
+
+
+def _hosts(loaded: Loaded, kept: Kept) -> Iterator[HostRow]:
+    for name, evidence in loaded.recorded:
+        yield _host(f"proof/{loaded.experiment.id}/{name}", evidence, "recorded", recorded=True)
+    for path, evidence in kept:
+        if evidence.subject.experiment == loaded.experiment.id:
+            said, reproduced = _replayed(loaded, evidence)
+            yield _host(path, evidence, said, reproduced=reproduced)
+
+
+def _replayed(loaded: Loaded, evidence: Evidence) -> tuple[str, bool]:
+    """What a replay elsewhere says of the recorded evidence, and whether it reproduces it."""
+    if problem := mismatch(loaded, evidence):
+        return f"not counted: it is of {problem}", False
+    verdict = hold(evidence, loaded.recorded)
+    reproduced, differ = (verdict.count(j) for j in (Judgement.REPRODUCED, Judgement.DIFFERS))
+    said = f"{count(reproduced, 'cell')} reproduced, {differ:,} differ"
+    sound = exit_code(evidence, verdict) is ExitCode.OK
+    return said if verdict.complete else f"{said}, cut short", sound
+
+
+def _host(
+    path: str, evidence: Evidence, said: str, *, recorded: bool = False, reproduced: bool = False
+) -> HostRow:
+    view = View(path, evidence)
+    device = f"{view.gpu} ({view.architecture or 'architecture not read'})" if view.gpu else ""
+    return HostRow(
+        host=device or f"no GPU, {view.processor or 'processor not read'}",
+        grounds=tuple(name for name, report in evidence.grounds.items() if report.status == "judged"),
+        said=said,
+        recorded=recorded,
+        reproduced=reproduced,
+        link=path,
+    )

@@ -1,0 +1,170 @@
+"""The index as Markdown: ``proof/README.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bundler.judge.statistics import ArmRuns, Contrast, Share, Shows
+from bundler.model.experiment import Ground
+from bundler.report.index import Entry, Index
+from bundler.report.summary import title
+from bundler.report.text import count, plain
+
+_HEAD = """\
+# Proof index
+
+Generated: `bundler index`. What each skill's experiments show, counted from their recorded evidence.
+
+| word | means |
+|---|---|
+| helps | more runs pass with the skill than without, and Fisher's exact test says p ≤ 0.05 |
+| hurts | fewer do, by the same test: a **negative result**, and no validation of the skill |
+| no difference seen | neither; that is no proof that there is none |
+| too few runs | the arms differ, and with this many runs no outcome could have been told from chance |
+| reconstruction only | no model's output with the skill; what was written afterwards shows nothing of it |
+| none yet | nothing is recorded that compares the skill with its absence |
+| stale | the skill has changed since, so its entry says nothing of it as it stands |
+
+A run is one output of a model. It passed when every case of it that was judged passed: on the device where
+there is device evidence, else by compiling for every architecture. What Triton's interpreter says never
+counts, nor do controls and reconstructions. Intervals are Wilson's, at 95 %. An arm is held against the one
+without the skill; the word in the table is that of the arm whose skill is the current SKILL.md.
+"""
+
+
+def markdown(found: Index) -> str:
+    """The whole page; links are relative to ``proof/``."""
+    entries = [entry for skill in found.skills for entry in skill.entries]
+    return "\n".join([_HEAD, *_table(found), *(line for entry in entries for line in _section(entry))]) + "\n"
+
+
+def _table(found: Index) -> Iterator[str]:
+    yield "## Skills"
+    yield ""
+    yield "| category | skill | version | entry | shows | runs passed | hosts |"
+    yield "|---|---|---|---|---|---|---|"
+    for skill in found.skills:
+        category, _, name = skill.name.partition("/")
+        head = f"| {category} | [{name}](../skills/{skill.name}/SKILL.md) | {_text(skill.version)} |"
+        for entry in skill.entries:
+            link = f"[{entry.id}](#{_anchor(entry.id)})"
+            yield f"{head} {link} | {word(entry)} | {_runs(entry)} | {_where(entry)} |"
+        if not skill.entries:
+            yield f"{head} | {Shows.NONE_YET} | | |"
+    yield ""
+
+
+def word(entry: Entry) -> str:
+    """What an entry shows, as the table has it: a negative result is marked, thin evidence is said to be."""
+    if entry.shows is Shows.HURTS:
+        return "**hurts** (negative result)"
+    if entry.shows is Shows.NO_DIFFERENCE and all(contrast.too_few for contrast in entry.contrasts):
+        return f"{entry.shows}; too few runs to tell more"
+    if entry.shows is Shows.STALE:
+        return f"stale: not run with {_text(entry.stale_since)}"
+    return str(entry.shows)
+
+
+def _runs(entry: Entry) -> str:
+    """Of every arm on the ground that counts."""
+    shares = [(arm.arm, _decisive(arm)) for arm in entry.arms]
+    return "<br>".join(f"{arm}: {s.passed} of {s.runs}" for arm, s in shares if s)
+
+
+def _decisive(arm: ArmRuns) -> Share | None:
+    return arm.shares.get(Ground.DEVICE) or arm.shares.get(Ground.COMPILE)
+
+
+def _where(entry: Entry) -> str:
+    """Each host once: whether its evidence is the recorded one, reproduces it, or neither."""
+    said: dict[str, list[str]] = {}
+    for host in entry.hosts:
+        word = "recorded" if host.recorded else "reproduced" if host.reproduced else "not reproduced"
+        said.setdefault(_text(host.host), []).append(word)
+    return "<br>".join(f"{host}: {', '.join(dict.fromkeys(words))}" for host, words in said.items())
+
+
+def _section(entry: Entry) -> Iterator[str]:
+    yield f"## {entry.id}"
+    yield ""
+    yield f"{_text(entry.title)}. Shows: {word(entry)}."
+    yield ""
+    yield " · ".join([f"[entry]({entry.id})", *(f"[{page}]({entry.id}/{page})" for page in entry.pages)])
+    yield ""
+    yield from _arms(entry)
+    yield from (f"- {sentence(entry, contrast)}" for contrast in entry.contrasts)
+    if entry.reconstructions:
+        yield f"- {count(entry.reconstructions, 'reconstruction')}, written afterwards, not counted."
+    yield ""
+    yield from _host_table(entry)
+
+
+def _arms(entry: Entry) -> Iterator[str]:
+    grounds = [ground for ground in Ground if any(ground in arm.shares for arm in entry.arms)]
+    if not grounds:
+        yield "Nothing is recorded yet."
+        yield ""
+        return
+    titles = (
+        f"{ground} (not counted)" if ground is Ground.INTERPRETER else str(ground) for ground in grounds
+    )
+    yield f"| runs passed | skill | {' | '.join(titles)} |"
+    yield "|---|---|" + "---|" * len(grounds)
+    for arm in entry.arms:
+        cells = (_share(arm.shares.get(ground)) for ground in grounds)
+        yield f"| {arm.arm} | {_text(arm.skill_version or 'none')} | {' | '.join(cells)} |"
+    yield ""
+
+
+def _share(found: Share | None) -> str:
+    if found is None:
+        return "not judged"
+    return f"{found.passed} of {found.runs} ({100 * found.low:.0f} to {100 * found.high:.0f} %)"
+
+
+def sentence(entry: Entry, contrast: Contrast) -> str:
+    """One comparison in words, with all that it rests on."""
+    before, after = (
+        next(arm.shares[contrast.ground] for arm in entry.arms if arm.arm == name)
+        for name in (contrast.without, contrast.with_)
+    )
+    said = "hurts, a negative result" if contrast.shows is Shows.HURTS else str(contrast.shows)
+    few = (
+        f" No outcome of {before.runs} and {after.runs} runs could have been told from chance "
+        f"(p = {contrast.least_p:.2g} at best): too few to tell more."
+        if contrast.too_few
+        else ""
+    )
+    return (
+        f"{contrast.with_} against {contrast.without}, {contrast.ground}: {after.passed} of {after.runs} "
+        f"against {before.passed} of {before.runs}: {said} (Fisher's exact p = {contrast.p:.2g}).{few}"
+    )
+
+
+def _host_table(entry: Entry) -> Iterator[str]:
+    if not entry.hosts:
+        return
+    yield "| host | grounds | said | evidence |"
+    yield "|---|---|---|---|"
+    for host in entry.hosts:
+        name = host.link.rsplit("/", 1)[-1]
+        link = host.link.removeprefix("proof/") if host.link.startswith("proof/") else f"../{host.link}"
+        yield f"| {_text(host.host)} | {_grounds(host.grounds)} | {_text(host.said)} | [{name}]({link}) |"
+    yield ""
+
+
+def _grounds(names: Sequence[str]) -> str:
+    compiled = [name for name in names if name.startswith("compile:")]
+    rest = [name for name in names if name not in compiled]
+    return ", ".join([*rest, *([title(compiled)] if compiled else [])]) or "none"
+
+
+def _anchor(text: str) -> str:
+    """GitHub's, of a heading that is an entry's id."""
+    return text.replace("/", "").replace(".", "")
+
+
+def _text(text: str) -> str:
+    """A stranger's or an author's words within a table's cell."""
+    shown = plain(text)
+    return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in shown)
