@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import bundler
-from bundler.cli import freeze, host, record, schema, show, skills, verify
+from bundler.cli import check, compare, freeze, host, index, new, record, report, schema, show, skills, verify
 from bundler.errors import BundlerError, ExitCode, UnavailableError
 from bundler.report.text import plain
 
@@ -30,6 +30,11 @@ app.command()(show.show)
 app.command()(show.env)
 app.command()(show.extract)
 app.command()(record.record)
+app.command()(new.new)
+app.command()(check.check)
+app.command()(compare.compare)
+app.command()(index.index)
+app.command()(report.report)
 app.command()(host.host)
 app.command()(schema.schema)
 app.add_typer(skills.app, name="skills", help="The skills of this repository.")
