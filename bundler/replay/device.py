@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from pydantic import ValidationError
 
 from bundler.model.base import Frozen
@@ -50,6 +52,16 @@ def probe(zygote: Zygote, assembler: Assembler) -> Device:
     if wrong:
         return device.model_copy(update={"why_not": f"host unsupported by this bundle: {wrong[:300]}"})
     return device
+
+
+def why_not_started(error: str, folder: str, flags: int) -> str:
+    """Why the process for the device could not start: Triton loads a library that it compiles into ``folder``.
+
+    ``flags`` are those of ``os.statvfs(folder)``. Docker mounts ``--tmpfs /tmp`` noexec unless told otherwise.
+    """
+    if flags & os.ST_NOEXEC:
+        return f"{folder} is mounted noexec, and Triton has to load what it compiles there: --tmpfs {folder}:exec"
+    return error
 
 
 def lacks(case: Case, device: Device) -> NotRun | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +26,7 @@ from bundler.replay import compile as compile_ground
 from bundler.replay import execute
 from bundler.replay.allowance import Allowance
 from bundler.replay.cells import Cells, Grid, renumber
-from bundler.replay.device import Device, lacks, probe, too_old
+from bundler.replay.device import Device, lacks, probe, too_old, why_not_started
 from bundler.replay.guard import watch_state
 from bundler.replay.oracle import Oracle
 from bundler.replay.process import Zygote, ZygoteFailed
@@ -101,7 +103,9 @@ class _Replay:
             try:
                 zygote = Zygote("device")
             except ZygoteFailed as error:
-                return self._not_available(name, Why.NO_DEVICE, _last_line(error))
+                folder = tempfile.gettempdir()
+                reason = why_not_started(_last_line(error), folder, os.statvfs(folder).f_flag)
+                return self._not_available(name, Why.NO_DEVICE, reason)
             with zygote:
                 device = probe(zygote, assembler)
                 if device.why_not:
