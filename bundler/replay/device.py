@@ -55,12 +55,14 @@ def probe(zygote: Zygote, assembler: Assembler) -> Device:
 
 
 def why_not_started(error: str, folder: str, flags: int) -> str:
-    """Why the process for the device could not start: Triton loads a library that it compiles into ``folder``.
+    """Why the process for the device could not start, with the remedy where ``folder`` is noexec.
 
-    ``flags`` are those of ``os.statvfs(folder)``. Docker mounts ``--tmpfs /tmp`` noexec unless told otherwise.
+    Triton loads a library that it compiles there, and Docker mounts ``--tmpfs /tmp`` noexec unless told
+    otherwise. ``flags`` are those of ``os.statvfs(folder)``.
     """
     if flags & os.ST_NOEXEC:
-        return f"{folder} is mounted noexec, and Triton has to load what it compiles there: --tmpfs {folder}:exec"
+        remedy = f"--tmpfs {folder}:exec"
+        return f"{folder} is mounted noexec, and Triton has to load what it compiles there: {remedy}"
     return error
 
 
