@@ -38,12 +38,14 @@ def check(
     """
     paths = dict.fromkeys(path for folder in folders for path in experiments_below(folder))
     checked = [check_experiment(path) for path in paths]
+    errors = sum(one.errors for one in checked)
     if as_json:
-        typer.echo(json.dumps({"experiments": [one.model_dump(mode="json") for one in checked]}, indent=1))
+        told = {"errors": errors, "experiments": [one.model_dump(mode="json") for one in checked]}
+        typer.echo(json.dumps(told, indent=1))
     else:
         for line in _lines(checked):
             console().print(line)
-    if any(one.errors for one in checked):
+    if errors:
         raise typer.Exit(ExitCode.BAD_DATA)
 
 

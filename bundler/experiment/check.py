@@ -208,7 +208,9 @@ def _marks(folder: Path) -> Iterator[Finding]:
 
 
 def _all_files(folder: Path) -> list[str]:
-    """Every file below ``folder``, as a POSIX path from there, sorted; links are not followed."""
+    """Every file below ``folder``, as a POSIX path from there, sorted. A link is one, wherever it leads."""
     return sorted(
-        (Path(at) / name).relative_to(folder).as_posix() for at, _, names in os.walk(folder) for name in names
+        (Path(at) / name).relative_to(folder).as_posix()
+        for at, folders, names in os.walk(folder)
+        for name in (*names, *(one for one in folders if (Path(at) / one).is_symlink()))
     )

@@ -47,7 +47,7 @@ class Rule(enum.StrEnum):
     SHAPES = "shapes"
     """Each case states its sizes."""
     PLAN = "plan"
-    """There is a plan."""
+    """There is a plan, and it is no younger than the outputs."""
     DEVIATION = "deviation"
     """Each deviation from the plan has a note, and each note a deviation."""
     EVIDENCE = "evidence"

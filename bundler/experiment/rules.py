@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import datetime
 import itertools
 from collections.abc import Iterator, Sequence
 
@@ -111,6 +112,7 @@ def as_planned(experiment: Experiment, deviations: Sequence[Deviation]) -> Itera
     if experiment.plan is None:
         hint = "write plan: what was said before the run, and where"
         yield warning(Rule.PLAN, "there is no plan, so no one can tell whether the run is as planned", hint)
+    yield from _said_beforehand(experiment)
     for deviation in deviations:
         if not deviation.noted:
             yield error(
@@ -122,6 +124,23 @@ def as_planned(experiment: Experiment, deviations: Sequence[Deviation]) -> Itera
     for note in unneeded_notes(experiment, deviations):
         text = f"{note.field}: a note, and no deviation: {note.note[:200]!r}"
         yield warning(Rule.DEVIATION, text, "remove it from deviations, or state the plan that it is about")
+
+
+def _said_beforehand(experiment: Experiment) -> Iterator[Finding]:
+    """A plan is no younger than the outputs; what gives no day of the calendar cannot be told."""
+    planned = _day(experiment.plan.date) if experiment.plan and experiment.plan.date else None
+    for made in dict.fromkeys(experiment.model_of(arm).date for arm in experiment.generated()):
+        day = _day(made)
+        if planned and day and planned > day:
+            text = f"the plan is of {planned}, and outputs were made on {day}"
+            yield error(Rule.PLAN, text, "a plan is what was said beforehand: correct the day, or remove it")
+
+
+def _day(text: str) -> datetime.date | None:
+    try:
+        return datetime.date.fromisoformat(text[:10])
+    except ValueError:
+        return None
 
 
 def grounds_recorded(experiment: Experiment, recorded: Recorded) -> Iterator[Finding]:

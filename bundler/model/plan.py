@@ -7,8 +7,10 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from bundler.model.base import Frozen, RelativePath, Text
+from bundler.model.base import Frozen, RelativePath
 
+Said = Annotated[str, StringConstraints(pattern=r"\S", max_length=20_000)]
+"""Prose of an author that says something. Shown escaped."""
 Line = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 PlannedGround = Annotated[
     str, StringConstraints(pattern=r"^(device|interpreter|compile(:sm_[0-9]{2,3})?)$", max_length=40)
@@ -66,7 +68,7 @@ class DeviationNote(Frozen):
     """The author's words on one deviation."""
 
     field: PlanField
-    note: Annotated[Text, Field(min_length=1)]
+    note: Said
     """Why, and what follows from it."""
     load_bearing: Bearing | Annotated[tuple[Bearing, ...], Field(min_length=1)]
     """What it bears on; a list where that is several things."""
@@ -97,5 +99,5 @@ class LedTo(Frozen):
     """A version of the skill that exists because of what an experiment found."""
 
     skill_version: Line
-    note: Annotated[Text, Field(min_length=1)]
+    note: Said
     """What was found, and what that version changes."""

@@ -35,7 +35,9 @@ def test_json(small: Small) -> None:
     folder = small.write()
     result = run("check", folder, SOUND, folder, "--json")
     assert result.exit_code == ExitCode.BAD_DATA
-    toy, row_max = json.loads(result.stdout)["experiments"]
+    told = json.loads(result.stdout)
+    toy, row_max = told["experiments"]
+    assert told["errors"] == 3
     assert (toy["experiment"], row_max["experiment"]) == (ID, "portability/row-max")
     rules = [(finding["severity"], finding["rule"]) for finding in toy["findings"]]
     assert rules == [

@@ -95,6 +95,11 @@ def test_row_max() -> None:
     assert [(finding.severity, finding.rule) for finding in one.findings] == [("warning", "plan")]
 
 
+@pytest.mark.parametrize("folder", experiments_below(ROOT / "proof"), ids=lambda path: path.name)
+def test_every_experiment_of_this_repository_is_over_the_bar(folder: Path) -> None:
+    assert [finding.text for finding in check(folder).findings if finding.severity is Severity.ERROR] == []
+
+
 # --- each fault -------------------------------------------------------------------------------------------
 
 
@@ -191,6 +196,15 @@ def _another_path(small: Small) -> None:
     small.declared["plan"]["path"] = "proof/double"
 
 
+def _plan_afterwards(small: Small) -> None:
+    small.declared["model"] = MODEL | {"date": "2026-10-31"}
+
+
+def _linked_folder(small: Small) -> None:
+    small.put(f"proof/{ID}/elsewhere/02.md", answer())
+    (small.folder / "outputs/more").symlink_to("../elsewhere")
+
+
 def _mark(small: Small) -> None:
     small.put(f"proof/{ID}/analysis.md", b"# It\n\nTODO(author): why\n")
 
@@ -232,6 +246,8 @@ def _mark(small: Small) -> None:
         (_no_hardware, ["hardware"], "no hardware is stated"),
         (_no_sizes, ["shapes"], "2 cases state no size, such as 'small'"),
         (_another_path, ["deviation"], f"path: planned proof/double, found proof/{ID}, and no note"),
+        (_plan_afterwards, ["plan"], "the plan is of 2026-11-01, and outputs were made on 2026-10-31"),
+        (_linked_folder, ["unlisted-output"], "'outputs/more' is there and not declared"),
         (_mark, ["todo"], "analysis.md:3: TODO(author): why"),
     ],
 )
@@ -430,6 +446,12 @@ def test_each_deviation_of_the_story_needs_its_note(story: Small, missing: str) 
     ]
     assert found(story) == [("error", "deviation")]
     assert texts(story).startswith(f"{missing}: planned ")
+
+
+def test_a_note_that_says_nothing_is_none(story: Small) -> None:
+    story.declared["deviations"] = [{"field": "hardware", "note": " \n", "load_bearing": "timing"}]
+    assert found(story)[0] == ("error", "declaration")
+    assert "deviations.0.note: " in texts(story)
 
 
 def test_a_note_without_a_deviation(sound: Small) -> None:
