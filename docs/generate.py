@@ -21,9 +21,13 @@ COMMANDS = (
     "record",
     "new",
     "check",
+    "compare",
+    "diff",
+    "index",
     "report",
     "host",
     "schema",
+    "completion",
     "skills check",
 )
 HEAD = "# Command line\n\nEvery command's `--help`. Generated: `make docs`.\n"

@@ -11,7 +11,22 @@ from typing import Annotated
 import typer
 
 import bundler
-from bundler.cli import check, compare, freeze, host, index, new, record, report, schema, show, skills, verify
+from bundler.cli import (
+    check,
+    compare,
+    completion,
+    diff,
+    freeze,
+    host,
+    index,
+    new,
+    record,
+    report,
+    schema,
+    show,
+    skills,
+    verify,
+)
 from bundler.errors import BundlerError, ExitCode, UnavailableError
 from bundler.report.text import plain
 
@@ -33,10 +48,12 @@ app.command()(record.record)
 app.command()(new.new)
 app.command()(check.check)
 app.command()(compare.compare)
+app.command()(diff.diff)
 app.command()(index.index)
 app.command()(report.report)
 app.command()(host.host)
 app.command()(schema.schema)
+app.command()(completion.completion)
 app.add_typer(skills.app, name="skills", help="The skills of this repository.")
 
 
@@ -78,6 +95,7 @@ def _interrupt(*_: object) -> None:
 
 
 def _run() -> int:
+    completing = completion.asked()
     try:
         code = app(standalone_mode=False)
     except BundlerError as error:
@@ -85,7 +103,9 @@ def _run() -> int:
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
-    except SystemExit:
+    except SystemExit as ended:
+        if completing:
+            return int(ended.code or 0)
         # typer and rich end so, outside standalone mode, only when who read our output has gone.
         return ExitCode.UNAVAILABLE
     except OSError as error:

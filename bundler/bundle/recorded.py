@@ -1,0 +1,76 @@
+"""What differs between the recorded evidence of two states of an experiment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from bundler.model.evidence import Evidence
+from bundler.model.outcome import kind
+
+Recorded = Sequence[tuple[str, Evidence]]
+_MOST_NAMED = 3
+
+
+def recorded_changes(before: Recorded, after: Recorded) -> Iterator[str]:
+    """Files that came, went or changed; then the cells, by ground and by what became of them."""
+    old, new = dict(before), dict(after)
+    for name in [*old, *(name for name in new if name not in old)]:
+        if name not in new:
+            yield f"{name} removed"
+        elif name not in old:
+            yield f"{name} added: {new[name].started}, {', '.join(new[name].grounds)}"
+        elif old[name] != new[name]:
+            yield f"{name} recorded again: {old[name].started} → {new[name].started}"
+            yield from _host(name, old[name], new[name])
+    if list(old) != list(new) and sorted(old) == sorted(new):
+        yield "the files are in another order; for each ground the first that judged it counts"
+    yield from _cells(_outcomes(before), _outcomes(after))
+
+
+def _host(name: str, before: Evidence, after: Evidence) -> Iterator[str]:
+    old, new = before.host.software, after.host.software
+    for package in dict.fromkeys((*old, *new)):
+        if old.get(package) != new.get(package):
+            yield f"{name}: {package} {old.get(package, 'none')} → {new.get(package, 'none')}"
+    if before.settings.seed != after.settings.seed:
+        yield f"{name}: seed {before.settings.seed} → {after.settings.seed}"
+
+
+Cell = tuple[str, str, str]
+"""Ground, candidate, case."""
+
+
+def _outcomes(recorded: Recorded) -> dict[Cell, str]:
+    """What counts as recorded: for each ground the first evidence that judged it."""
+    found: dict[Cell, str] = {}
+    grounds: set[str] = set()
+    for _, evidence in recorded:
+        for ground, report in evidence.grounds.items():
+            if report.status == "judged" and ground not in grounds:
+                grounds.add(ground)
+                for candidate, row in report.cells.items():
+                    found |= {(ground, candidate, case): kind(outcome) for case, outcome in row.items()}
+    return found
+
+
+def _cells(before: dict[Cell, str], after: dict[Cell, str]) -> Iterator[str]:
+    groups: dict[tuple[str, str, str, str], list[str]] = {}
+    for cell in dict.fromkeys((*before, *after)):
+        was, now = before.get(cell, "not recorded"), after.get(cell, "not recorded")
+        if was != now:
+            groups.setdefault((cell[0], cell[1], was, now), []).append(cell[2])
+    added: Counter[tuple[str, str, str]] = Counter()
+    for (ground, candidate, was, now), cases in groups.items():
+        if "not recorded" in (was, now):
+            added[ground, was, now] += len(cases)
+            continue
+        shown = ", ".join(cases[:_MOST_NAMED])
+        more = f" and {len(cases) - _MOST_NAMED} more" if len(cases) > _MOST_NAMED else ""
+        yield f"{candidate} on {ground}: {was} → {now} in {_count(len(cases))}: {shown}{more}"
+    for (ground, was, now), cells in added.items():
+        yield f"{ground}: {_count(cells)} {was} → {now}"
+
+
+def _count(cells: int) -> str:
+    return f"{cells:,} cell{'' if cells == 1 else 's'}"

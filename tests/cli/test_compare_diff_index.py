@@ -1,0 +1,206 @@
+"""compare, diff, index and completion as they are called."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bundler.bundle.freeze import freeze
+from bundler.cli import main
+from bundler.experiment.load import Loaded
+from bundler.judge.across_hosts import AcrossHosts
+from bundler.model.evidence import evidence_json
+from bundler.model.outcome import Outcome
+from bundler.oci.archive import write_archive
+from bundler.report.index import Index
+from tests.small import HARNESS, PASSED, UNCOMPILABLE, WRONG, Small, answer, evidence, ground
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Ended:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+    """``bundler ARGUMENTS`` as the console script runs it, in this process."""
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run(*arguments: str | Path) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["bundler", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main.main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Ended(int(ended.value.code or 0), out, err)
+
+    yield run
+    signal.signal(signal.SIGTERM, before)
+
+
+def seen(loaded: Loaded, outcome: Outcome = PASSED) -> bytes:
+    return evidence_json(evidence(loaded, {"interpreter": ground(loaded, {"with-skill/01": outcome})}))
+
+
+# --- compare ---------------------------------------------------------------------------------------------
+
+
+def test_compare(run: Run, small: Small, tmp_path: Path) -> None:
+    loaded = small.load()
+    (tmp_path / "a.json").write_bytes(seen(loaded))
+    (tmp_path / "b.json.gz").write_bytes(gzip.compress(seen(loaded, UNCOMPILABLE)))
+    ended = run("compare", tmp_path / "a.json", tmp_path / "b.json.gz")
+    assert ended.code == 1
+    assert "DIFFER: 2 cells; 6 agree" in ended.out
+    assert run("compare", tmp_path / "a.json", tmp_path / "a.json").code == 0
+    ended = run(
+        "compare", tmp_path / "a.json", tmp_path / "b.json.gz", "--json", "--experiment", small.folder
+    )
+    across = AcrossHosts.model_validate_json(ended.out)
+    assert (ended.code, [len(g.cells) for g in across.grounds]) == (1, [2])
+
+
+def test_compare_takes_whatever_has_evidence(run: Run, small: Small, tmp_path: Path) -> None:
+    data = seen(small.load())
+    small.record(data)
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept/a.json").write_bytes(data)
+    write_archive(freeze(small.load(), None).image, tmp_path / "x.tar", reference="x:1")
+    ended = run("compare", small.folder, tmp_path / "kept", tmp_path / "x.tar")
+    assert ended.code == 0, ended.err
+    assert f"{tmp_path / 'x.tar'}: evidence/host.json" in ended.out.replace("\n", "")
+
+
+def test_compare_nothing(run: Run, small: Small, tmp_path: Path) -> None:
+    loaded = small.load()
+    (tmp_path / "a.json").write_bytes(seen(loaded))
+    device = evidence_json(evidence(loaded, {"device": ground(loaded)}))
+    (tmp_path / "b.json").write_bytes(device)
+    assert run("compare", tmp_path / "a.json", tmp_path / "b.json").code == 4
+
+
+def test_compare_refuses(run: Run, small: Small, tmp_path: Path) -> None:
+    one = small.load()
+    (tmp_path / "a.json").write_bytes(seen(one))
+    small.file("harness.py", HARNESS.replace(b"2.0", b"3.0"))
+    other = small.load()
+    (tmp_path / "b.json").write_bytes(seen(other))
+    ended = run("compare", tmp_path / "a.json", tmp_path / "b.json")
+    assert (ended.code, ended.out) == (3, "")
+    assert "the harness is another" in ended.err
+    ended = run("compare", tmp_path / "a.json", tmp_path / "a.json", "--experiment", small.folder)
+    assert (ended.code, ended.out) == (3, "")
+    assert "was recorded with another harness" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["a.json"], "1 evidence, and a comparison needs two"),
+        (["a.json", "absent.json"], "'absent.json' cannot be read: No such file or directory"),
+        (["a.json", "empty"], "'empty' has no evidence in it"),
+        (["a.json", "some-image:1"], "is an image's name"),
+        ([], "Missing argument"),
+    ],
+)
+def test_compare_usage(
+    run: Run, small: Small, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    small.put("a.json", seen(small.load()))
+    (small.root / "empty").mkdir()
+    monkeypatch.chdir(small.root)
+    ended = run("compare", *arguments)
+    assert ended.code == 2
+    assert said in ended.err
+
+
+# --- diff ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two(small: Small, tmp_path: Path) -> tuple[Path, Path]:
+    """A bundle, and the folder with another kernel since."""
+    write_archive(freeze(small.load(), None).image, tmp_path / "x.tar", reference="x:1")
+    small.arm("with-skill")["outputs"] = [small.file("outputs/with-skill/01.md", answer(WRONG))]
+    return tmp_path / "x.tar", small.write()
+
+
+def test_diff(run: Run, two: tuple[Path, Path]) -> None:
+    ended = run("diff", *two)
+    assert ended.code == 1
+    assert "output      with-skill/01 changed, with another kernel" in ended.out
+    assert "base image and replayer not compared" in ended.out
+    assert ended.out.endswith("DIFFERENT: 1 change; --full shows the texts\n")
+    full = run("diff", *two, "--full")
+    assert "    +    tl.store(out_ptr + at, 3.0 *" in full.out
+    (change,) = json.loads(run("diff", *two, "--json").out)
+    assert change["part"] == "output"
+
+
+def test_diff_same(run: Run, two: tuple[Path, Path]) -> None:
+    for same in two:
+        ended = run("diff", same, same)
+        assert (ended.code, ended.out.splitlines()[-1]) == (0, "SAME")
+    assert run("diff", two[0], two[0], "--json").out == "[]\n"
+
+
+def test_diff_of_an_image_name(run: Run, two: tuple[Path, Path]) -> None:
+    ended = run("diff", two[0], "some-image:1")
+    assert ended.code == 2
+    assert "docker save some-image:1 -o x.tar" in ended.err
+
+
+# --- index -----------------------------------------------------------------------------------------------
+
+
+def test_index(run: Run, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "skills", tmp_path / "skills")
+    ended = run("index", "--root", tmp_path, "--check")
+    assert ended.code == 1
+    assert "is out of date: bundler index" in ended.err
+    assert run("index", "--root", tmp_path).code == 0
+    assert run("index", "--root", tmp_path, "--check") == Ended(0, "", "")
+    found = Index.model_validate_json(run("index", "--root", tmp_path, "--json").out)
+    assert len(found.skills) == 12
+
+
+def test_index_without_skills(run: Run, tmp_path: Path) -> None:
+    ended = run("index", "--root", tmp_path)
+    assert ended.code == 2
+    assert "has no skills/" in ended.err
+
+
+# --- colours ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variables", "coloured"), [({"FORCE_COLOR": "1"}, True), ({"NO_COLOR": "1"}, False)]
+)
+def test_colours(
+    run: Run,
+    two: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    coloured: bool,
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    out = run("diff", *two).out
+    assert ("\x1b[31m" in out or "\x1b[1;31m" in out) is coloured
