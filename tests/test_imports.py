@@ -30,11 +30,13 @@ SITES = {
     "docker": {"engine/docker.py"},
     "requests": {"engine/docker.py"},
     "pynvml": {"host/nvml.py"},
+    "jinja2": {"report/html/page.py"},
+    "matplotlib": {"report/plots.py"},
     "scipy": {"judge/statistics.py"},
     "cuda": set(),
 }
 """Where a dependency that is heavy, or is not everywhere, may be imported."""
-AREAS = {"typer": {"cli", "runtime"}, "rich": {"cli", "report"}, "markdown_it": {"experiment", "skills"}}
+AREAS = {"typer": {"cli", "runtime"}, "rich": {"cli", "report"}, "markdown_it": {"experiment", "report", "skills"}}
 
 
 def _modules() -> Iterator[tuple[str, str, ast.Module]]:

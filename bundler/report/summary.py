@@ -39,12 +39,13 @@ def groups(evidence: Evidence) -> list[GroundGroup]:
     """The grounds in their order, compile grounds with equal outcomes together."""
     found: dict[tuple[object, ...], list[str]] = {}
     for name, report in evidence.grounds.items():
-        key: tuple[object, ...] = (name.split(":")[0], report.status, report.reason, _kinds(report))
+        key: tuple[object, ...] = (name.split(":")[0], report.status, report.reason, kinds(report))
         found.setdefault(key, []).append(name)
     return [GroundGroup(tuple(names), evidence.grounds[names[0]]) for names in found.values()]
 
 
-def _kinds(report: GroundReport) -> tuple[tuple[str, str, str], ...]:
+def kinds(report: GroundReport) -> tuple[tuple[str, str, str], ...]:
+    """Every cell's outcome in a word: what two grounds are equal in."""
     return tuple(
         (candidate, case, kind(outcome))
         for candidate, row in report.cells.items()

@@ -1,0 +1,153 @@
+"""Charts as SVG, written by hand: the same bytes on every machine, whatever plotting library is installed.
+
+They take colours from the reader's light or dark scheme, name every outcome by a sign too, and hold their
+content as text in ``<title>`` and ``<desc>``. ``plots`` draws the same facts
+with matplotlib, as files to keep.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from html import escape
+
+from bundler.experiment.load import Loaded
+from bundler.model.experiment import Candidate
+from bundler.report import signs
+from bundler.report.across import Column, Point
+from bundler.report.text import plain
+
+_CELL = 22
+_STYLE = (
+    "text{font:12px system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;fill:#1c2128}"
+    ".mid{text-anchor:middle}.end{text-anchor:end}.grid{stroke:#c9ced6}"
+    ".limit{stroke:#7a0c05;stroke-dasharray:6 4}"
+    ".ok{fill:none;stroke:#0b4d1f;stroke-width:1.5}.bad{stroke:#a3160c;stroke-width:2}"
+    ".back{fill:#fff}"
+)
+_STYLE_DARK = (
+    "text{fill:#e6e9ee}.grid{stroke:#3b4149}.limit{stroke:#ffb3ab}.ok{stroke:#8fe0a3}.bad{stroke:#ffb3ab}"
+    ".back{fill:#15181c}"
+)
+
+
+def file_name(column: Column) -> str:
+    """Of a column's stored heat map, as ``heatmap-compile-sm_75-cpu.svg``."""
+    ground = column.group.names[0].replace(":", "-")
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", f"heatmap-{ground}-{'-'.join(column.hosts)}.svg")
+
+
+def heat_map(loaded: Loaded, column: Column) -> str:
+    """Cases against candidates, a sign and a colour each."""
+    names = {c.id: label(c) for c in loaded.experiment.candidates() if c.id in column.group.report.cells}
+    cases = [case.id for case in loaded.experiment.expand()]
+    longest = max(map(len, names.values()), default=0)
+    left, top = 24 + 7 * max(map(len, cases)), 24 + 6 * longest
+    width = left + len(names) * _CELL + 16 + 4 * longest
+    height = top + len(cases) * _CELL + 44
+    parts = [_column_head(left + i * _CELL + 15, top - 8, name) for i, name in enumerate(names.values())]
+    seen: dict[str, None] = {}
+    for y, case in enumerate(cases):
+        parts.append(_text(left - 8, top + y * _CELL + 15, case, "end"))
+        for x, name in enumerate(names):
+            outcome = column.group.report.cells[name].get(case)
+            word = outcome.outcome if outcome else "not-run"
+            seen[word] = None
+            parts.append(f'<use href="#{word}" x="{left + x * _CELL}" y="{top + y * _CELL}"/>')
+    legend = ", ".join(f"{signs.SIGNS[name]} {name}" for name in signs.SIGNS if name in seen)
+    parts.append(_text(16, height - 14, legend))
+    parts.insert(0, "<defs>" + "".join(_sign(name) for name in signs.SIGNS if name in seen) + "</defs>")
+    return _svg(width, height, f"Outcomes on {column.title}", legend, parts)
+
+
+def label(candidate: Candidate) -> str:
+    """The candidate's name, or its arm's alone where the arm has no other."""
+    return candidate.id if len(candidate.arm.outputs) > 1 else candidate.arm.name
+
+
+def _column_head(x: int, y: int, name: str) -> str:
+    return f'<g transform="translate({x} {y}) rotate(-60)">{_text(0, 0, name)}</g>'
+
+
+def _sign(name: str) -> str:
+    """One outcome, to be placed by ``use``."""
+    return (
+        f'<g id="{name}"><rect class="{name}" width="{_CELL - 2}" height="{_CELL - 2}" rx="3"/>'
+        f'<text class="mid t-{name}" x="10" y="15">{signs.SIGNS[name]}</text></g>'
+    )
+
+
+def errors(points: Sequence[Point], title: str, size: str) -> str:
+    """Error in units of the tolerance against size, both on a log axis; the tolerance is the line at 1.
+
+    An error of 0 has no place on a log axis and is drawn on the lowest line, which says so.
+    """
+    width, height, left, top = 680, 380, 80, 24
+    right, bottom = width - 20, height - 64
+    over = [p.error for p in points if p.error > 0]
+    low = min([math.floor(math.log10(e)) for e in over] + [-1]) - 1
+    high = max([math.ceil(math.log10(e)) for e in over] + [1])
+    sizes = [math.log10(p.size) for p in points] or [0.0]
+    first, last = math.floor(min(sizes)), max(math.ceil(max(sizes)), math.floor(min(sizes)) + 1)
+
+    def at_x(size_: int) -> float:
+        return left + (math.log10(size_) - first) / (last - first) * (right - left)
+
+    def at_y(error: float) -> float:
+        return bottom - ((math.log10(error) if error > 0 else low) - low) / (high - low) * (bottom - top)
+
+    parts = []
+    for power in range(low, high + 1):
+        y = at_y(10.0**power)
+        parts.append(f'<line class="grid" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(_text(left - 8, y + 4, "0" if power == low else _power(power), "end"))
+    for power in range(first, last + 1):
+        parts.append(_text(at_x(10**power), bottom + 18, _power(power), "mid"))
+    limit = at_y(1)
+    parts.append(f'<line class="limit" x1="{left}" x2="{right}" y1="{limit:.1f}" y2="{limit:.1f}"/>')
+    parts.append(_text(right, limit - 5, "tolerance", "end"))
+    parts += [_mark(at_x(p.size), at_y(p.error), p) for p in points]
+    parts.append(_text((left + right) / 2, height - 26, f"size: {size}", "mid"))
+    parts.append(_text((left + right) / 2, height - 8, "○ within the tolerance, ✗ not", "mid"))
+    parts.append(f'<g transform="translate(16 {(top + bottom) / 2:.1f}) rotate(-90)">')
+    parts.append(_text(0, 0, "error / tolerance", "mid") + "</g>")
+    worst = max((p.error for p in points), default=0)
+    return _svg(width, height, title, f"{len(points)} cells; largest error {worst:.3g} tolerances", parts)
+
+
+def _power(power: int) -> str:
+    return f"{10**power:,}" if 0 <= power <= 3 else f"1e{power}"
+
+
+def _mark(x: float, y: float, point: Point) -> str:
+    said = f"<title>{_safe(point.candidate)}, size {point.size:,}: {point.error:.3g} tolerances</title>"
+    if point.passed:
+        return f'<circle class="ok" cx="{x:.1f}" cy="{y:.1f}" r="4">{said}</circle>'
+    path = f"M{x - 4:.1f} {y - 4:.1f}l8 8m0 -8l-8 8"
+    return f'<path class="bad" d="{path}">{said}</path>'
+
+
+def _text(x: float, y: float, text: str, classes: str = "") -> str:
+    named = f' class="{classes}"' if classes else ""
+    return f'<text{named} x="{x:g}" y="{y:g}">{_safe(text)}</text>'
+
+
+def _safe(text: str) -> str:
+    return escape(plain(text))
+
+
+def _svg(width: int, height: int, title: str, description: str, parts: Sequence[str]) -> str:
+    light, dark = _coloured(signs.LIGHT), _coloured(signs.DARK)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" role="img">\n<title>{_safe(title)}</title><desc>{_safe(description)}</desc>\n'
+        f"<style>{_STYLE}{light}@media (prefers-color-scheme:dark){{{_STYLE_DARK}{dark}}}</style>\n"
+        f'<rect class="back" width="{width}" height="{height}"/>\n' + "\n".join(parts) + "\n</svg>\n"
+    )
+
+
+def _coloured(colours: dict[str, tuple[str, str]]) -> str:
+    return "".join(
+        f".{name}{{fill:{back}}}.t-{name}{{fill:{front}}}" for name, (back, front) in colours.items()
+    )

@@ -1,0 +1,53 @@
+"""What a report is made of, from an experiment and the evidence that it is asked to show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from bundler.errors import BadEvidence
+from bundler.experiment.deviations import derive_deviations
+from bundler.experiment.load import Loaded, mismatch
+from bundler.judge.verdict import hold
+from bundler.model.evidence import Evidence
+from bundler.report.across import Facts, Named
+
+ANALYSIS = "analysis.md"
+
+
+def gather(loaded: Loaded, evidence: Sequence[tuple[str, Evidence]] = ()) -> Facts:
+    """The facts of ``evidence``, by file name, held against the recorded; of the recorded where it is empty.
+
+    Raises BadEvidence for evidence of something else.
+    """
+    for name, one in evidence:
+        if problem := mismatch(loaded, one):
+            raise BadEvidence(f"{name} is of {problem}", hint="name the experiment that it was recorded with")
+    named = _named(evidence or loaded.recorded)
+    held = [(name, hold(one, loaded.recorded)) for name, one in named] if evidence and loaded.recorded else []
+    return Facts(
+        loaded,
+        named,
+        derive_deviations(loaded.experiment, named),
+        tuple(held),
+        _analysis(loaded),
+    )
+
+
+def _named(evidence: Sequence[tuple[str, Evidence]]) -> tuple[Named, ...]:
+    """By a short name that the file's tells, each once."""
+    found: dict[str, Evidence] = {}
+    for path, one in evidence:
+        short = re.sub(r"[^A-Za-z0-9._-]+", "-", re.sub(r"\.json(\.gz)?$", "", path.rsplit("/", 1)[-1]))[:40]
+        name, number = short or "evidence", 2
+        while name in found:
+            name, number = f"{short}-{number}", number + 1
+        found[name] = one
+    return tuple(found.items())
+
+
+def _analysis(loaded: Loaded) -> str:
+    path = loaded.folder / ANALYSIS
+    if not path.is_file() or not path.resolve().is_relative_to(loaded.folder.resolve()):
+        return ""
+    return path.read_text(encoding="utf-8", errors="replace")

@@ -1,0 +1,165 @@
+"""Markdown for a pull request: the headline, the matrix, deviations, what was not judged; the rest folded."""
+
+from __future__ import annotations
+
+from bundler.experiment.deviations import device_names
+from bundler.model.experiment import Origin, by_arm
+from bundler.report import summary
+from bundler.report.across import Column, Facts, never_judged, not_run
+from bundler.report.headline import headline, remarks
+from bundler.report.hosts import Rows, arm_note, host_rows, provenance
+from bundler.report.markup import code, folded, prose, table
+from bundler.report.terminal import result
+from bundler.report.text import count, few
+
+NO_TIMINGS = "None are reported."
+LIMITS = "What the interpreter passes need not compile, and what it fails may be its own limit."
+
+
+def pull_request(facts: Facts) -> str:
+    """The whole comment."""
+    experiment = facts.loaded.experiment
+    parts = [
+        f"### {prose(experiment.id)}: {prose(experiment.title)}\n",
+        f"**{prose(first_line(facts))}**\n",
+        bullets([prose(line) for line in remarks(experiment, facts.columns)]),
+        held(facts),
+        matrix(facts),
+        f"**Deviations from the plan.** {deviations(facts)}",
+        f"**Not judged.**{not_judged(facts)}",
+        f"**Timings.** {NO_TIMINGS}\n",
+        *_folds(facts),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _folds(facts: Facts) -> list[str]:
+    hosts = "\n".join(f"{prose(name)}\n\n{rows(host)}" for name, host in hosts_of(facts))
+    found = {
+        "What ran and did not pass": troubles(facts),
+        "Where the grounds disagree": disagreements(facts),
+        "What was marked": marks(facts),
+        "Hosts": hosts,
+        "Provenance": rows(provenance(facts)),
+    }
+    return [folded(name, body) for name, body in found.items() if body]
+
+
+def first_line(facts: Facts) -> str:
+    """The headline, with the GPUs that judged."""
+    return headline(facts.loaded.experiment, facts.columns, device_names(facts.evidence))
+
+
+# --- blocks, which the entry's pages show too -------------------------------------------------------
+
+
+def bullets(lines: list[str]) -> str:
+    """A list; empty for none."""
+    return "".join(f"- {line}\n" for line in lines)
+
+
+def rows(found: Rows) -> str:
+    """A table of names and stranger's texts."""
+    return table(("what", "value"), [(prose(name), code(text, 1000)) for name, text in found], right_from=2)
+
+
+def hosts_of(facts: Facts) -> list[tuple[str, Rows]]:
+    """Each host's name and rows."""
+    return [(name, host_rows(facts.loaded.experiment, evidence)) for name, evidence in facts.evidence]
+
+
+def matrix(facts: Facts) -> str:
+    """Arms against grounds: cells passed of cells that ran."""
+    columns = facts.columns
+    if not columns:
+        return ""
+    counted = [(column, summary.counts(facts.loaded.experiment, column.group.report)) for column in columns]
+    lines = [
+        (
+            f"{prose(arm.name)} ({arm_note(arm)})",
+            *(_count(column, found[arm.name]) for column, found in counted),
+        )
+        for arm, _ in by_arm(facts.loaded.experiment)
+    ]
+    return table(("cells passed of cells that ran", *(prose(c.title) for c in columns)), lines)
+
+
+def _count(column: Column, found: summary.Count) -> str:
+    if not found.judged:
+        return "not run"
+    return f"{found.passed}/{found.judged}" + ("" if column.valid else " invalid")
+
+
+def deviations(facts: Facts) -> str:
+    """Each with its author's note; or why there are none."""
+    if facts.loaded.experiment.plan is None:
+        return "The experiment states no plan, so nothing can deviate from it.\n"
+    if not facts.deviations:
+        return "None: what the plan says is what was run.\n"
+    lines = [
+        (
+            prose(d.field),
+            code(d.planned),
+            code(d.found),
+            prose(", ".join(d.bears_on)) if d.noted else "not said",
+            prose(d.note) or "**no note**",
+        )
+        for d in facts.deviations
+    ]
+    heads = ("what", "planned", "found", "bears on", "the author's note")
+    return f"{count(len(lines), 'deviation')}.\n\n" + table(heads, lines, right_from=5)
+
+
+def not_judged(facts: Facts) -> str:
+    """Every reason; nothing is left out."""
+    lines = [f"No evidence has a cell on the {name} ground." for name in never_judged(facts.evidence)]
+    for left in not_run(facts.evidence):
+        cells = count(left.cells, "cell") if left.cells else "all"
+        lines.append(f"{prose(f'{left.grounds} ({left.host})')}: {cells}: {code(left.why)}")
+    return "\n\n" + bullets(lines) if lines else " Nothing: every cell of every ground was run.\n"
+
+
+def held(facts: Facts) -> str:
+    """One line for each evidence that was held against the recorded."""
+    evidence = dict(facts.evidence)
+    lines = [
+        f"{prose(name)}, held against the recorded: {prose(result(evidence[name], verdict).plain)}"
+        for name, verdict in facts.verdicts
+    ]
+    return bullets(lines)
+
+
+def troubles(facts: Facts) -> str:
+    """What did not pass, by candidate, ground and kind, with the first detail of each."""
+    arms = {c.id: c.arm for c in facts.loaded.experiment.candidates()}
+    lines = []
+    for column in facts.columns:
+        for found in summary.troubles(column.group):
+            arm = arms[found.candidate]
+            origin = "" if arm.origin is Origin.GENERATED else f" ({arm_note(arm)})"
+            what = f"{prose(found.candidate)}{origin} on {prose(column.title)}"
+            how = f"{count(len(found.cases), 'case')} {prose(found.kind)}: {prose(few(found.cases))}"
+            lines.append(f"{what}: {how}" + (f"<br>{code(found.detail, 240)}" if found.detail else ""))
+    return bullets(lines)
+
+
+def disagreements(facts: Facts) -> str:
+    """Where a kernel passes on one ground and not on another."""
+    found = summary.disagreements([column.labelled for column in facts.columns])
+    lines = [
+        f"{prose(d.candidate)}: {count(len(d.cases), 'case')} {prose(d.kind)} on {prose(d.ground)}, "
+        f"{prose(d.other_kind)} on {prose(d.other_ground)}: {prose(few(d.cases, 3))}"
+        for d in found
+    ]
+    return bullets(lines) + f"\n{LIMITS}\n" if lines else ""
+
+
+def marks(facts: Facts) -> str:
+    """What is worth knowing of a candidate beside its outcomes."""
+    return bullets(
+        [
+            f"{prose(candidate)} on {prose(column.title)}: {prose(', '.join(found))}"
+            for column in facts.columns
+            for candidate, found in summary.marks(column.group.report).items()
+        ]
+    )

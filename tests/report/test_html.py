@@ -1,0 +1,347 @@
+"""The HTML page: self-contained, in order, safe; and, in a browser, what a reader sees."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import re
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bundler.experiment.load import Loaded, load
+from bundler.model.experiment import Origin
+from bundler.model.host import Gpu, Host, Read
+from bundler.model.outcome import Failed, Passed, Phase, Wrong
+from bundler.report import charts, plots
+from bundler.report.across import Facts, Point, columns, exact, points
+from bundler.report.gather import gather
+from bundler.report.html.author import rendered
+from bundler.report.html.page import page
+from bundler.report.pages import error_charts
+from tests.report.browser import Browser, browser, served
+from tests.report.test_markdown import GPU, MARKUP, PLAN
+from tests.report.test_terminal import FORGERIES
+from tests.small import UNCOMPILABLE, Small, answer, evidence, ground
+
+ROW_MAX = Path(__file__).parents[2] / "proof/portability/row-max"
+TOLERANT = {"atol": 1e-6, "rtol": 1e-5, "nan": "forbidden", "reason": "rounding"}
+FETCHING = {"src", "srcset", "data", "poster", "action", "formaction", "background", "ping"}
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class Parsed(html.parser.HTMLParser):
+    """What has to be known of a page; an end tag that closes nothing is an error."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.tables: list[int] = []
+        """Header cells of each table."""
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+        if tag == "table":
+            self.tables.append(0)
+        if tag == "th":
+            assert dict(attrs).get("scope") in ("row", "col", "colgroup")
+            self.tables[-1] += 1
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    @property
+    def levels(self) -> list[int]:
+        return [int(tag[1]) for tag, _ in self.tags if re.fullmatch("h[1-6]", tag)]
+
+
+@pytest.fixture
+def deviating(small: Small) -> Facts:
+    """A plan that was not kept, a tolerance, a skill that breaks, and an analysis."""
+    small.declared["plan"] = PLAN
+    note = {"field": "hardware", "note": "The T4 was not to be had.", "load_bearing": "timing"}
+    small.declared["deviations"] = [note]
+    small.declared["returns"] = [{"name": "out", "dtype": "float32", "compare": TOLERANT}]
+    other = answer(b"import torch\n\n\ndef double(x):\n    return x + x  # <b>&amp;</b>\n")
+    small.arm("with-skill")["outputs"] = [small.file("outputs/with-skill/01.md", other)]
+    loaded = small.load()
+    wrong = Wrong(what="values", call=0, detail="3 of 100", error=250.0)
+    outcomes = {
+        "without-skill/01": {"n=1": Passed(error=0.0), "n=100": Passed(error=0.25)},
+        "with-skill/01": {"n=1": UNCOMPILABLE, "n=100": wrong},
+    }
+    small.record(evidence(loaded, {"device": ground(loaded, outcomes)}, host=GPU), "laptop")
+    (small.folder / "analysis.md").write_text(
+        "# Why\n\n### Deeper\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n    x\n"
+    )
+    return gather(small.load())
+
+
+@pytest.fixture(scope="module")
+def row_max() -> Loaded:
+    return load(ROW_MAX)
+
+
+@pytest.fixture
+def facts(request: pytest.FixtureRequest) -> Facts:
+    if request.param == "row-max":
+        return gather(request.getfixturevalue("row_max"))
+    found: Facts = request.getfixturevalue("deviating")
+    return found
+
+
+both = pytest.mark.parametrize("facts", ["row-max", "deviating"], indirect=True)
+
+
+# --- without a browser -----------------------------------------------------------------------------
+
+
+@both
+def test_nothing_is_fetched_and_nothing_runs(facts: Facts) -> None:
+    text = page(facts)
+    for tag, attributes in Parsed(text).tags:
+        assert tag not in ("script", "link", "img", "iframe", "object", "embed", "base", "form")
+        assert not FETCHING & attributes.keys()
+        assert not [name for name in attributes if name.startswith("on")]
+        if tag == "a" and not (attributes["href"] or "").startswith("#"):
+            # Only the author's words link anywhere, and only when they are followed.
+            assert re.match("https?://", attributes["href"] or "")
+    assert "url(" not in text.split("<body>")[0]
+    assert "@import" not in text
+    assert "default-src 'none'" in text
+
+
+@both
+def test_headings_are_in_order_and_tables_have_headers(facts: Facts) -> None:
+    parsed = Parsed(page(facts))
+    assert parsed.levels[0] == 1
+    assert parsed.levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in zip(parsed.levels, parsed.levels[1:], strict=False))
+    assert len(parsed.tables) > 4
+    assert min(parsed.tables) > 0
+    ids = [attributes["id"] for _, attributes in parsed.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    targets = {a["href"] for tag, a in parsed.tags if tag == "a" and str(a["href"]).startswith("#")}
+    assert {f"#{name}" for name in ids} >= targets
+
+
+def test_the_same_facts_give_the_same_page(deviating: Facts) -> None:
+    assert page(deviating) == page(deviating)
+
+
+def test_an_experiment_without_evidence_has_a_page(small: Small) -> None:
+    parsed = Parsed(page(gather(small.load())))
+    assert "Nothing was judged here." in parsed.text
+    assert "No evidence has a cell on the device ground." in parsed.text
+
+
+def test_what_is_shown_of_a_plan_that_was_not_kept(deviating: Facts) -> None:
+    text = "".join(Parsed(page(deviating)).text)
+    assert "The skill breaks 2 of 2 cases on a GPU (NVIDIA GeForce RTX 3050 Laptop GPU)" in text
+    assert "Tesla T4" in text
+    assert "The T4 was not to be had." in text
+    assert "no note" in text
+    assert "return x + x  # <b>&amp;</b>" in text
+
+
+@pytest.mark.parametrize("text", [*FORGERIES.values(), *MARKUP.values()], ids=[*FORGERIES, *MARKUP])
+def test_nothing_can_be_forged(small: Small, text: str) -> None:
+    plain_tags = _tags(small, "x")
+    assert _tags(small, text) == plain_tags
+
+
+def _tags(small: Small, text: str) -> list[str]:
+    small.declared |= {"title": text, "notes": text, "plan": {"hardware": [text + "x"]}, "evidence": []}
+    small.declared["deviations"] = [{"field": "hardware", "note": text, "load_bearing": "none"}]
+    loaded = small.load()
+    outcomes = {"with-skill/01": Failed(phase=Phase.RUN, error=text)}
+    gone = ground(loaded, {}, status="not-available", reason=text, cells={})
+    host = Host(
+        system={"os": Read(value=text, call="c")},
+        software={text: text},
+        gpus=(Gpu(index=0, fields={"name": Read(value=text, call="n")}),),
+        no_gpu=text,
+    )
+    now = evidence(loaded, {"device": ground(loaded, outcomes), "interpreter": gone}, host=host)
+    shown = page(gather(loaded, [("x.json", now)]))
+    parsed = Parsed(shown)
+    assert {c for c in shown if c != "\n" and not c.isprintable()} == set()
+    assert [line for line in shown.splitlines() if line.startswith("REPRODUCED")] == []
+    return [tag for tag, _ in parsed.tags]
+
+
+def test_an_authors_words_are_no_markup_of_the_page() -> None:
+    hostile = (
+        "<script>x</script>\n\n![a](http://e/x.png)\n\n[b](javascript:x)\n\n# A\n\n#### B\n\n\x1b[1m\u202e\n"
+    )
+    shown = rendered(hostile)
+    parsed = Parsed(shown)
+    assert {tag for tag, _ in parsed.tags} == {"p", "h3", "h4", "a"}
+    assert [a for tag, a in parsed.tags if tag == "a"] == [{"href": "http://e/x.png"}]
+    assert r"\x1b[1m\u202e" in "".join(parsed.text)
+
+
+# --- charts ----------------------------------------------------------------------------------------
+
+
+def test_errors_are_drawn_against_size_where_there_is_a_tolerance(deviating: Facts) -> None:
+    assert not exact(deviating.loaded)
+    (column,) = deviating.columns
+    drawn = points(deviating.loaded, column)
+    assert [(p.candidate, p.size, p.error, p.passed) for p in drawn] == [
+        ("without-skill/01", 1, 0.0, True),
+        ("without-skill/01", 100, 0.25, True),
+        ("with-skill/01", 100, 250.0, False),
+    ]
+    ((name, _, svg),) = error_charts(deviating)
+    assert name == "errors-device-laptop.svg"
+    assert ">tolerance<" in svg
+    assert len(re.findall('class="ok"', svg)) == 2
+    assert len(re.findall('class="bad"', svg)) == 1
+
+
+def test_higher_errors_are_drawn_higher_and_the_tolerance_between() -> None:
+    made = [Point("a/1", Origin.GENERATED, 10, error, error <= 1) for error in (0.0, 0.5, 20.0)]
+    svg = charts.errors(made, "t", "n")
+    zero, small_ = [float(y) for y in re.findall('class="ok" cx="[^"]*" cy="([^"]*)"', svg)]
+    (limit,) = [float(y) for y in re.findall('class="limit"[^>]* y1="([^"]*)"', svg)]
+    (large,) = [float(y) + 4 for y in re.findall('class="bad" d="M[^ ]* ([^l]*)l', svg)]
+    assert large < limit < small_ < zero
+
+
+def test_an_exact_comparison_says_so_instead(row_max: Loaded) -> None:
+    facts = gather(row_max)
+    assert error_charts(facts) == []
+    assert "Every comparison of this experiment is exact" in page(facts)
+
+
+def test_a_chart_names_every_sign_and_escapes(small: Small) -> None:
+    loaded = small.load()
+    (column,) = columns((("<b>&", evidence(loaded, {"interpreter": ground(loaded)})),))
+    svg = charts.heat_map(loaded, column)
+    Parsed(svg)
+    assert "&lt;b&gt;&amp;" in svg
+    assert "✓ passed, ≠ wrong" in svg
+    assert svg.count("<use ") == 8
+    assert charts.file_name(column) == "heatmap-interpreter--b-.svg"
+
+
+def test_plots_are_written_twice_alike(deviating: Facts) -> None:
+    made = plots.files(deviating)
+    stems = ("heatmap-device-laptop", "errors-device-laptop")
+    assert set(made) == {f"{stem}.{kind}" for stem in stems for kind in ("svg", "png")}
+    again = plots.files(deviating)
+    assert {name for name in made if made[name] != again[name]} == set()
+    assert all(data.startswith(b"\x89PNG") for name, data in made.items() if name.endswith(".png"))
+
+
+def test_the_command_line_needs_neither_library() -> None:
+    """The replayer in an image has neither."""
+    script = "import sys, bundler.cli.main; print(sorted({'jinja2', 'matplotlib'} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
+
+
+# --- in a browser ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[Browser]:
+    with browser() as started:
+        yield started
+
+
+def read(window: Browser, selector: str) -> list[str]:
+    """The visible text of every element that ``selector`` finds."""
+    script = "return [...document.querySelectorAll(%s)].map(e => e.innerText)" % json.dumps(selector)  # noqa: UP031
+    found: list[str] = window.run(script)
+    return found
+
+
+@pytest.mark.browser
+@both
+def test_a_reader_sees_headline_matrix_and_deviations(facts: Facts, window: Browser, tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text(page(facts))
+    with served(tmp_path) as (address, asked):
+        window.size(1280, 900)
+        window.open(f"{address}/report.html")
+        (headline,) = read(window, "h1")
+        names = read(window, "#matrix tbody th")
+        cells = read(window, "#matrix tbody tr:nth-child(2) td")
+        deviations = read(window, "#deviations tbody tr")
+        assert window.run("return performance.getEntriesByType('resource').length") == 0
+        assert asked == ["/report.html"]
+    assert [name.splitlines()[0] for name in names] == [arm.name for arm in facts.loaded.experiment.arms]
+    if facts.loaded.experiment.id == "portability/row-max":
+        assert headline.startswith("All 9 kernels that the model wrote are right in every case on a GPU")
+        assert cells == ["✓ 108/108", "✓ 105/105", "✓ 93/93"]
+        assert deviations == []
+    else:
+        assert headline.startswith("The skill breaks 2 of 2 cases on a GPU (NVIDIA GeForce RTX 3050")
+        assert cells == ["✗ 0/2"]
+        assert [line.split("\t")[:3] for line in deviations] == [
+            ["hardware", "Tesla T4", "NVIDIA GeForce RTX 3050 Laptop GPU"],
+            ["runs", "4", "2"],
+        ]
+
+
+@pytest.mark.browser
+@both
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_does_not_scroll_sideways(facts: Facts, window: Browser, tmp_path: Path, width: int) -> None:
+    (tmp_path / "report.html").write_text(page(facts))
+    window.size(width, 844)
+    window.open((tmp_path / "report.html").as_uri())
+    window.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+    widths = window.run(
+        "return [innerWidth, document.documentElement.scrollWidth, document.body.scrollWidth]"
+    )
+    assert widths == [width, width, width]
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """axe-core's source, from npm."""
+    folder = tmp_path_factory.mktemp("axe")
+    try:
+        subprocess.run(
+            ["npm", "pack", "axe-core@4"], cwd=folder, capture_output=True, check=True, timeout=120
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"npm gave no axe-core: {error}")
+    (archive,) = folder.glob("axe-core-*.tgz")
+    with tarfile.open(archive) as tar:
+        member = tar.extractfile("package/axe.min.js")
+        assert member
+        return member.read().decode()
+
+
+@pytest.mark.browser
+@pytest.mark.network
+@both
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(facts: Facts, window: Browser, tmp_path: Path, axe: str, scheme: str) -> None:
+    (tmp_path / "report.html").write_text(page(facts))
+    window.size(390 if scheme == "dark" else 1280, 844)
+    window.scheme(scheme)
+    window.open((tmp_path / "report.html").as_uri())
+    window.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+    found = window.run(axe + ";return axe.run().then(r => r.violations)")
+    assert [(v["impact"], v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found] == []
