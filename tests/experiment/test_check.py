@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -268,8 +269,6 @@ def test_all_faults_at_once(sound: Small) -> None:
     assert {f.rule for f in one.findings if f.severity is Severity.ERROR} == {
         "output", "unlisted-output", "base-task", "skill", "harness", "shapes", "todo",
     }  # fmt: skip
-    severities = [finding.severity for finding in one.findings]
-    assert severities == sorted(severities), "errors come first"
 
 
 def test_a_declaration_that_cannot_be_read_hides_no_marks(sound: Small) -> None:
@@ -284,6 +283,68 @@ def test_a_declaration_that_cannot_be_read_hides_no_marks(sound: Small) -> None:
 def test_the_wrong_folder(sound: Small) -> None:
     folder = sound.write().rename(sound.folder.with_name("triple"))
     assert [f.rule for f in check(folder).findings if f.severity is Severity.ERROR] == ["place"]
+
+
+@pytest.mark.parametrize("field", ["sampling", "system_prompt", "procedure"])
+def test_each_fact_of_how_a_model_was_asked(sound: Small, field: str) -> None:
+    sound.arm("with-skill")["model"] = MODEL | {field: "another"}
+    assert found(sound)[0] == ("error", "only-skill")
+    assert texts(sound).startswith(f"{field} is ")
+
+
+def test_a_flag_is_no_size(sound: Small) -> None:
+    sound.declared["cases"] = [{"id": "{sparse}", "axes": [[{"sparse": True}, {"sparse": False}]]}]
+    assert found(sound)[0] == ("error", "shapes")
+
+
+def test_a_ground_that_no_case_is_for_needs_no_controls(sound: Small) -> None:
+    _no_compile_control(sound)
+    sound.declared["architectures"] = []
+    assert found(sound) == [("warning", "no-evidence")] * 2
+
+
+def test_a_mark_within_an_answer_is_the_models(sound: Small) -> None:
+    said = answer().replace(b"Here it is.", b"Here it is.\nTODO(author): nothing")
+    sound.arm("with-skill")["outputs"] = [sound.file("outputs/with-skill/01.md", said)]
+    assert checked(sound).errors == 0
+
+
+def test_a_mark_that_a_candidate_printed_is_none_of_the_authors(sound: Small) -> None:
+    record(sound)
+    sound.put(f"proof/{ID}/evidence/other.json", b"TODO(author): printed")
+    assert found(sound) == [("warning", "evidence")]
+
+
+@pytest.mark.parametrize(
+    "path", ["base_task.md", "harness.py", "outputs/with-skill/01.md", "evidence/host.json"]
+)
+@pytest.mark.parametrize("break_", [Path.unlink, lambda path: path.write_bytes(b"\xff\x00"), os.truncate])
+def test_a_broken_file_is_a_finding(sound: Small, path: str, break_: Callable[..., object]) -> None:
+    record(sound)
+    file = sound.folder / path
+    break_(file, 20 << 20) if break_ is os.truncate else break_(file)
+    assert checked(sound).errors
+
+
+def test_a_name_that_is_no_utf8(sound: Small) -> None:
+    name = os.fsdecode(b"outputs/with-skill/\xff.md")
+    (sound.folder / name).write_bytes(b"TODO(author): replace\n")
+    one = checked(sound)
+    assert [f.rule for f in one.findings if f.severity is Severity.ERROR] == ["todo", "unlisted-output"]
+    assert one.model_dump_json()
+
+
+def test_an_edited_output_does_not_make_the_evidence_wrong_as_well(sound: Small) -> None:
+    record(sound)
+    _edit_output(sound)
+    assert found(sound) == [("error", "output"), ("warning", "evidence")]
+    assert "could not be held against" in texts(sound)
+
+
+def test_errors_come_first(sound: Small) -> None:
+    sound.put(f"proof/{ID}/harness.py", b"import scipy\n" + HARNESS)
+    _no_sizes(sound)
+    assert found(sound)[:2] == [("error", "shapes"), ("warning", "harness")]
 
 
 def test_nothing_is_run(sound: Small) -> None:
@@ -306,6 +367,13 @@ def test_other_numbers_of_outputs(sound: Small) -> None:
     record(sound)
     assert found(sound) == [("warning", "comparison")]
     assert "1 in without-skill, 2 in with-skill" in texts(sound)
+
+
+def test_a_harness_that_imports_numpy(sound: Small) -> None:
+    head = b"from __future__ import annotations\nimport numpy as np\nfrom numpy.linalg import norm\n"
+    sound.put(f"proof/{ID}/harness.py", head + HARNESS)
+    record(sound)
+    assert found(sound) == []
 
 
 def test_a_harness_that_imports_more(sound: Small) -> None:
