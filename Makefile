@@ -55,8 +55,9 @@ attacks: dev ## the corpus of attacks, on every ground that this machine has
 images: $(BIN)/bundler ## build the runtimes into build/images (needs mmdebstrap); RUNTIMES=cpu for one
 	$(BIN)/python -m bundler.runtime build $(RUNTIMES) --accept-moved-packages
 
-docs: dev ## write the generated files again: schemas/, docs/cli.md
+docs: dev ## write the generated files again: schemas/, docs/cli.md, proof/README.md
 	$(BIN)/python -m docs.generate
+	$(BIN)/bundler index
 
 reproducible: $(BIN)/bundler ## freeze under other folders, users, Pythons, umasks, locales; compare the bytes
 	PYTHON=$(BIN)/python EXPERIMENT=$(EXPERIMENT) sh tests/e2e/reproducible.sh

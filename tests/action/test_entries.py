@@ -1,0 +1,211 @@
+"""The script that the action runs: which entries it finds, what it calls, what it posts, how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "action/entries.sh"
+FAKE = """#!/bin/sh
+# Stands in for bundler: notes how it was called, ends with the code that the test set for the command.
+for argument in "$@"; do printf '%s\\n' "$argument" >> "$CALLS"; done
+echo -- >> "$CALLS"
+case $1 in
+verify)
+    for last in "$@"; do :; done
+    [ -n "$NO_EVIDENCE" ] || echo '{}' > "$last"
+    exit "${VERIFY:-0}" ;;
+report) echo "# Report of $2"; exit "${REPORT:-0}" ;;
+check) exit "${CHECK:-0}" ;;
+esac
+"""
+
+
+@dataclass
+class Ended:
+    code: int
+    calls: list[list[str]]
+    summary: str
+    err: str
+
+
+class Checkout:
+    """A repository with two entries of one skill, and a pull request on top of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "checkout"
+        self.folder = folder
+        fake = folder / "bin/bundler"
+        fake.parent.mkdir()
+        fake.write_text(FAKE)
+        fake.chmod(0o755)
+        self.root.mkdir()
+        self.git("init", "-q")
+        for name in ("a/one", "a/two", "b/three"):
+            self.put(f"proof/{name}/experiment.yaml", f"id: {name}\nskill: s/{name[0]}\n")
+        self.commit()
+        self.base = self.git("rev-parse", "HEAD").strip()
+
+    def git(self, *arguments: str) -> str:
+        who = ["-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false"]
+        command = ["git", *who, *arguments]
+        return subprocess.run(command, cwd=self.root, check=True, capture_output=True, text=True).stdout
+
+    def put(self, path: str, text: str) -> None:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def commit(self) -> None:
+        self.git("add", "-A")
+        self.git("commit", "-qm", "x")
+
+    def run(self, **variables: str) -> Ended:
+        calls, summary = self.folder / "calls", self.folder / "summary.md"
+        for file in (calls, summary):
+            file.write_text("")
+        env = {
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "CALLS": str(calls),
+            "BASE": self.base,
+            "GITHUB_STEP_SUMMARY": str(summary),
+            "REPORTS": str(self.folder / "reports"),
+        }
+        ended = subprocess.run(
+            ["bash", str(SCRIPT)],
+            cwd=self.root,
+            env=env | variables,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        made = [call.splitlines() for call in calls.read_text().split("--\n") if call]
+        return Ended(ended.returncode, made, summary.read_text(), ended.stderr)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+def targets(ended: Ended) -> list[str]:
+    return [call[1] for call in ended.calls if call[0] == "check"]
+
+
+# --- which entries ---------------------------------------------------------------------------------------
+
+
+def test_nothing_changed(checkout: Checkout) -> None:
+    checkout.put("README.md", "x")
+    checkout.commit()
+    ended = checkout.run()
+    assert (ended.code, ended.calls, ended.summary) == (0, [], "No entry of proof/ has changed.\n")
+
+
+def test_what_a_changed_entry_goes_through(checkout: Checkout) -> None:
+    checkout.put("proof/a/one/outputs/x.md", "x")
+    checkout.put("proof/README.md", "x")
+    checkout.commit()
+    ended = checkout.run()
+    evidence = str(checkout.folder / "reports/proof-a-one.json")
+    grounds = ["--ground", "compile", "--ground", "interpreter"]
+    assert ended.calls == [
+        ["check", "proof/a/one"],
+        ["verify", "proof/a/one", "--engine", "host", "--no-gpu", *grounds, "--json", evidence],
+        ["report", evidence, "--experiment", "proof/a/one", "--markdown", "-"],
+    ]
+    assert (ended.code, ended.summary) == (0, f"# Report of {evidence}\n")
+
+
+def test_a_changed_skill_brings_its_entries(checkout: Checkout) -> None:
+    checkout.put("skills/s/a/SKILL.md", "x")
+    checkout.commit()
+    assert targets(checkout.run()) == ["proof/a/one", "proof/a/two"]
+
+
+def test_what_the_base_has_moved_on_to_is_no_change(checkout: Checkout) -> None:
+    checkout.git("checkout", "-qb", "request")
+    checkout.put("proof/a/two/x", "x")
+    checkout.commit()
+    checkout.git("checkout", "-q", "-")
+    checkout.put("proof/b/three/x", "x")
+    checkout.commit()
+    checkout.base = checkout.git("rev-parse", "HEAD").strip()
+    checkout.git("checkout", "-q", "request")
+    assert targets(checkout.run()) == ["proof/a/two"]
+
+
+def test_a_removed_entry(checkout: Checkout) -> None:
+    checkout.git("rm", "-rq", "proof/b/three")
+    checkout.commit()
+    ended = checkout.run()
+    assert (ended.code, ended.calls, ended.summary) == (0, [], "proof/b/three was removed.\n")
+
+
+def test_named_entries(checkout: Checkout) -> None:
+    assert targets(checkout.run(ENTRIES="proof/b/three  proof/a/one/\n")) == ["proof/b/three", "proof/a/one"]
+
+
+@pytest.mark.parametrize("name", ["proof/$(touch pwned)/x", "--help", "proof/../x", "/etc", "proof/a"])
+def test_a_name_that_is_none(checkout: Checkout, name: str) -> None:
+    ended = checkout.run(ENTRIES=name)
+    assert (ended.code, ended.calls) == (2, [])
+    assert "is no entry: name proof/<category>/<kernel>" in ended.err
+    assert not (checkout.root / "pwned").exists()
+
+
+def test_a_hostile_folder_is_not_evaluated(checkout: Checkout) -> None:
+    checkout.put("proof/$(touch pwned)/`touch pwned`/x", "x")
+    checkout.put("proof/a\nb/--help/x", "x")
+    checkout.commit()
+    ended = checkout.run()
+    assert (ended.code, ended.calls) == (0, [])
+    assert not (checkout.root / "pwned").exists()
+
+
+# --- how it ends -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variables", "code"),
+    [
+        ({"CHECK": "3"}, 3),
+        ({"VERIFY": "1"}, 1),
+        ({"VERIFY": "5", "CHECK": "3"}, 5),
+        ({"VERIFY": "4"}, 4),
+        ({"REPORT": "3"}, 3),
+    ],
+)
+def test_the_gravest_code_of_all_and_every_entry_is_seen(
+    checkout: Checkout, variables: dict[str, str], code: int
+) -> None:
+    ended = checkout.run(ENTRIES="proof/a/one proof/a/two", **variables)
+    assert ended.code == code
+    assert [call[0] for call in ended.calls] == ["check", "verify", "report"] * 2
+
+
+def test_without_evidence(checkout: Checkout) -> None:
+    ended = checkout.run(ENTRIES="proof/a/one", VERIFY="3", NO_EVIDENCE="1")
+    assert ended.code == 3
+    assert [call[0] for call in ended.calls] == ["check", "verify"]
+    assert ended.summary == "### proof/a/one\n\nNothing was verified: bundler verify ended with 3.\n\n"
+
+
+def test_on_a_gpu(checkout: Checkout) -> None:
+    ended = checkout.run(ENTRIES="proof/a/one", GPU="true", GROUNDS="device compile", ENGINE="docker")
+    verify = ended.calls[1]
+    assert verify[2:9] == ["--engine", "docker", "--gpu", "--ground", "device", "--ground", "compile"]
+
+
+def test_a_base_that_is_not_there(checkout: Checkout) -> None:
+    """A shallow checkout must not look like a pull request that changes nothing."""
+    ended = checkout.run(BASE="0" * 40)
+    assert ended.code not in (0, 1)
+    assert ended.summary == ""
+    assert json.dumps(ended.err) != '""'
