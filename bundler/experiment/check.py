@@ -62,7 +62,7 @@ def check(folder: Path) -> Checked:
     found.all += rules.comparison(experiment)
     found.all += rules.controls(experiment)
     found.all += rules.stated(experiment, recorded)
-    found.all += rules.as_planned(experiment, deviations)
+    found.all += rules.as_planned(experiment, deviations, recorded)
     found.all += rules.grounds_recorded(experiment, recorded)
     found.all += _newer_skill(experiment, loaded.root)
     findings = tuple(sorted(found.all, key=lambda finding: finding.severity))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from bundler.model.evidence import Evidence
@@ -46,6 +47,25 @@ def device_names(recorded: Recorded) -> tuple[str, ...]:
         if "device" in evidence.grounds and evidence.grounds["device"].status == "judged"
     ]
     return tuple(dict.fromkeys(names))
+
+
+def unnamed_gpus(experiment: Experiment, recorded: Recorded) -> tuple[str, ...]:
+    """GPUs that were not planned and that the note on the hardware does not name.
+
+    A note on one GPU would otherwise cover every other one that comes later. Empty without such a note.
+    """
+    note = next((note.note for note in experiment.deviations if note.field is PlanField.HARDWARE), None)
+    if experiment.plan is None or not experiment.plan.hardware or note is None:
+        return ()
+    planned = {_words(name) for name in experiment.plan.hardware}
+    said, unnamed = f" {' '.join(_words(note))} ", []
+    # Longer names first, each taken out: "RTX 3050 Laptop" does not name an RTX 3050.
+    for name in sorted(device_names(recorded), key=len, reverse=True):
+        words = f" {' '.join(_words(name))} "
+        if _words(name) not in planned and words not in said:
+            unnamed.append(name)
+        said = said.replace(words, " | ")
+    return tuple(unnamed)
 
 
 def _deviation(found: _Found, note: DeviationNote | None) -> Deviation:
@@ -115,7 +135,8 @@ def _gpu(host: Host) -> str:
 
 
 def _words(name: str) -> tuple[str, ...]:
-    return tuple(word for word in name.casefold().split() if word not in _MAKERS_WORDS)
+    words = re.findall(r"\w+(?:[.-]\w+)*", name.casefold())
+    return tuple(word for word in words if word not in _MAKERS_WORDS)
 
 
 def _folded(text: str) -> str:

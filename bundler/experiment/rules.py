@@ -7,7 +7,7 @@ import datetime
 import itertools
 from collections.abc import Iterator, Sequence
 
-from bundler.experiment.deviations import Recorded, device_names, unneeded_notes
+from bundler.experiment.deviations import Recorded, device_names, unnamed_gpus, unneeded_notes
 from bundler.experiment.finding import Finding, Rule, error, warning
 from bundler.model.experiment import Arm, Expect, Experiment, Ground, ModelFacts
 from bundler.model.plan import Deviation
@@ -107,7 +107,9 @@ def _is_size(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def as_planned(experiment: Experiment, deviations: Sequence[Deviation]) -> Iterator[Finding]:
+def as_planned(
+    experiment: Experiment, deviations: Sequence[Deviation], recorded: Recorded
+) -> Iterator[Finding]:
     """There is a plan, each deviation has a note, and each note a deviation."""
     if experiment.plan is None:
         hint = "write plan: what was said before the run, and where"
@@ -121,6 +123,9 @@ def as_planned(experiment: Experiment, deviations: Sequence[Deviation]) -> Itera
                 f"add to deviations: {{field: {deviation.field}, note: why, load_bearing: none, timing, "
                 "correctness or comparison}",
             )
+    for gpu in unnamed_gpus(experiment, recorded):
+        text = f"hardware: found {gpu}, which was not planned and which the note does not name"
+        yield error(Rule.DEVIATION, text, "name it in the note, and say what it bears on")
     for note in unneeded_notes(experiment, deviations):
         text = f"{note.field}: a note, and no deviation: {note.note[:200]!r}"
         yield warning(Rule.DEVIATION, text, "remove it from deviations, or state the plan that it is about")

@@ -479,7 +479,7 @@ def story(sound: Small) -> Small:
 
 
 NOTES = {
-    "hardware": ("No T4 was to be had.", "timing"),
+    "hardware": ("No T4 was to be had; an RTX 3050 Laptop was.", "timing"),
     "models": ("A second model was tried as well.", "comparison"),
     "runs": ("Two for each model.", "comparison"),
     "path": ("The folders were named anew.", "none"),
@@ -510,10 +510,22 @@ def test_the_story_passes_with_notes(story: Small) -> None:
 @pytest.mark.parametrize("missing", NOTES)
 def test_each_deviation_of_the_story_needs_its_note(story: Small, missing: str) -> None:
     story.declared["deviations"] = [
-        {"field": field, "note": "Known.", "load_bearing": "none"} for field in NOTES if field != missing
+        {"field": field, "note": NOTES[field][0], "load_bearing": "none"}
+        for field in NOTES
+        if field != missing
     ]
     assert found(story) == [("error", "deviation")]
     assert texts(story).startswith(f"{missing}: planned ")
+
+
+def test_a_note_on_one_gpu_does_not_cover_another(story: Small) -> None:
+    test_the_story_passes_with_notes(story)
+    loaded = story.load()
+    story.record(evidence(loaded, {"device": ground(loaded)}, host=on("NVIDIA GeForce RTX 3050")), "later")
+    assert found(story) == [("error", "deviation")]
+    assert texts(story).startswith("hardware: found NVIDIA GeForce RTX 3050, which was not planned and which")
+    story.declared["deviations"][0]["note"] += " Later an RTX 3050."
+    assert found(story) == []
 
 
 def test_a_note_that_says_nothing_is_none(story: Small) -> None:
