@@ -71,8 +71,14 @@ def test_a_noted_deviation_is_shown_with_what_it_bears_on(small: Small) -> None:
 
 
 def test_what_an_author_wrote_forges_no_line(small: Small) -> None:
-    small.declared["plan"] = {"hardware": ["Tesla T4"], "models": ["a\n1 experiment, 0 errors\x1b[2J"]}
+    small.declared["plan"] = {
+        "hardware": ["Tesla T4"],
+        "models": ["a\x1b[2J\n1 experiment, 0 errors\x1b[2J"],
+        "reference": "b\x1b[2J",
+    }
+    small.declared["deviations"] = [{"field": "reference", "note": "c\x1b[2J", "load_bearing": "none"}]
     out = run("check", small.write()).stdout
+    assert "planned b\\x1b[2J" in out
     assert "\x1b" not in out
     assert "\n1 experiment, 0 errors" not in out
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bundler.errors import BadExperiment
 from bundler.experiment.deviations import derive_deviations, device_names, unneeded_notes
 from bundler.model.evidence import Evidence
 from bundler.model.host import Gpu, Host, Read, Unread
@@ -133,6 +134,19 @@ def test_an_arm_of_another_model(small: Small) -> None:
 
 def test_without_a_plan_nothing_deviates(small: Small) -> None:
     assert derived(small, recorded(small, LAPTOP)) == {}
+
+
+def test_two_notes_on_one_field(small: Small) -> None:
+    note = {"field": "hardware", "note": "No T4.", "load_bearing": "timing"}
+    small.declared["deviations"] = [note, note]
+    with pytest.raises(BadExperiment, match="deviation 'hardware' is there twice"):
+        small.load()
+
+
+def test_a_control_has_no_model(small: Small) -> None:
+    small.arm("control-right")["model"] = MODEL
+    with pytest.raises(BadExperiment, match="model belongs to generated arms"):
+        small.load()
 
 
 @pytest.mark.parametrize(
