@@ -6,45 +6,15 @@ that is frozen gives an empty list.
 
 from __future__ import annotations
 
-import difflib
-import enum
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from bundler.bundle.content import CONTENTS, experiment_entries
+from bundler.bundle.change import Change, Part, unified
+from bundler.bundle.files_changed import file_changes
 from bundler.bundle.recorded import recorded_changes
 from bundler.digest import Digest
-from bundler.experiment.load import DECLARATION, Loaded
-from bundler.model.base import Frozen
+from bundler.experiment.load import Loaded
 from bundler.model.experiment import Arm, Candidate, Experiment
-from bundler.oci.tree import Entry
-
-
-class Part(enum.StrEnum):
-    """What of a bundle a change is in, in the order of a report."""
-
-    TASK = "task"
-    ARM = "arm"
-    OUTPUT = "output"
-    SKILL = "skill"
-    HARNESS = "harness"
-    CASE = "case"
-    COMPARISON = "comparison"
-    DECLARATION = "declaration"
-    EVIDENCE = "evidence"
-    FILE = "file"
-    RUNTIME = "runtime"
-    REPLAYER = "replayer"
-
-
-class Change(Frozen):
-    """One difference."""
-
-    part: Part
-    what: str
-    """In words; names in it may be a stranger's."""
-    text: str = ""
-    """The unified diff, where what changed is text."""
 
 
 class Packed(NamedTuple):
@@ -75,8 +45,10 @@ def diff(before: Side, after: Side) -> tuple[Change, ...]:
         *_fields(one.experiment, two.experiment),
         *(Change(part=Part.EVIDENCE, what=what) for what in recorded_changes(one.recorded, two.recorded)),
     ]
-    declared = any(change.part is not Part.EVIDENCE for change in found) or _evidence_named(one, two)
-    found += _files(one, two, told=declared)
+    declared = any(change.part is not Part.EVIDENCE for change in found) or (
+        one.experiment.evidence != two.experiment.evidence
+    )
+    found += file_changes(one, two, told=declared)
     if before.packed and after.packed:
         found += _packed(before.packed, after.packed)
         if not found and before.packed.image != after.packed.image:
@@ -84,12 +56,6 @@ def diff(before: Side, after: Side) -> tuple[Change, ...]:
             found.append(Change(part=Part.RUNTIME, what=what))
     order = list(Part)
     return tuple(sorted(found, key=lambda change: order.index(change.part)))
-
-
-def unified(before: bytes, after: bytes, name: str) -> str:
-    """A unified diff of two texts; what is no UTF-8 is shown as a backslash and its code."""
-    one, two = (data.decode("utf-8", "backslashreplace").splitlines() for data in (before, after))
-    return "\n".join(difflib.unified_diff(one, two, f"a/{name}", f"b/{name}", lineterm=""))
 
 
 # --- texts -----------------------------------------------------------------------------------------------
@@ -230,66 +196,6 @@ def _value(value: Any) -> str:
 
 
 # --- files, runtime, replayer ----------------------------------------------------------------------------
-
-
-def _files(one: Loaded, two: Loaded, *, told: bool) -> Iterator[Change]:
-    """Frozen files that differ and that nothing else speaks of; ``told``: why the declaration does."""
-    before, after = _frozen(one), _frozen(two)
-    old, new = _spoken(one), _spoken(two)
-    again = _evidence_that_differs(one, two)
-    for path in sorted(before.keys() | after.keys()):
-        was, now = before.get(path), after.get(path)
-        moved = (was is None or now is None) and path in old | new
-        if was == now or moved or (path in old & new and was and now and was.executable == now.executable):
-            continue
-        if path in again:
-            continue
-        if path == DECLARATION and was and now and was.data != now.data and told:
-            continue
-        part = Part.SKILL if path.startswith("skills/") else Part.FILE
-        yield Change(part=part, what=_file(path, was, now), text=_text(path, was, now))
-
-
-def _evidence_named(one: Loaded, two: Loaded) -> bool:
-    """Whether the declarations name other evidence, which is told as such."""
-    return one.experiment.evidence != two.experiment.evidence
-
-
-def _evidence_that_differs(one: Loaded, two: Loaded) -> set[str]:
-    before, after = dict(one.recorded), dict(two.recorded)
-    return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-
-
-def _frozen(side: Loaded) -> dict[str, Entry]:
-    """By path: the experiment's from its own folder, so that a renamed one is compared all the same."""
-    home = f"proof/{side.experiment.id}/"
-    entries = (entry for entry in experiment_entries(side) if entry.path != CONTENTS)
-    return {entry.path.removeprefix(home): entry for entry in entries}
-
-
-def _spoken(side: Loaded) -> set[str]:
-    """The files whose changes are told by what they mean."""
-    experiment = side.experiment
-    outputs = {output.path for arm in experiment.arms for output in arm.outputs}
-    return {experiment.base_task.path, experiment.harness.path} | outputs
-
-
-def _file(path: str, was: Entry | None, now: Entry | None) -> str:
-    if was is None or now is None:
-        return f"{path} {'added' if was is None else 'removed'}"
-    if was.executable != now.executable:
-        return f"{path} is {'now' if now.executable else 'no longer'} executable"
-    return f"{path} changed" + (": only order, layout or comments" if path == DECLARATION else "")
-
-
-def _text(path: str, was: Entry | None, now: Entry | None) -> str:
-    """Empty for what is no text, as evidence in gzip."""
-    try:
-        for entry in (was, now):
-            _ = entry and entry.data.decode()
-    except UnicodeDecodeError:
-        return ""
-    return unified(was.data if was else b"", now.data if now else b"", path)
 
 
 def _packed(before: Packed, after: Packed) -> Iterator[Change]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bundler.model.evidence import Evidence
@@ -55,22 +54,27 @@ def _outcomes(recorded: Recorded) -> dict[Cell, str]:
 
 
 def _cells(before: dict[Cell, str], after: dict[Cell, str]) -> Iterator[str]:
-    groups: dict[tuple[str, str, str, str], list[str]] = {}
+    """Grounds of which the same is to be said, as architectures mostly, share a line."""
+    rows: dict[tuple[str, str, str, str], list[str]] = {}
     for cell in dict.fromkeys((*before, *after)):
-        was, now = before.get(cell, "not recorded"), after.get(cell, "not recorded")
+        was, now = before.get(cell, _ABSENT), after.get(cell, _ABSENT)
         if was != now:
-            groups.setdefault((cell[0], cell[1], was, now), []).append(cell[2])
-    added: Counter[tuple[str, str, str]] = Counter()
-    for (ground, candidate, was, now), cases in groups.items():
-        if "not recorded" in (was, now):
-            added[ground, was, now] += len(cases)
-            continue
-        shown = ", ".join(cases[:_MOST_NAMED])
-        more = f" and {len(cases) - _MOST_NAMED} more" if len(cases) > _MOST_NAMED else ""
-        yield f"{candidate} on {ground}: {was} → {now} in {_count(len(cases))}: {shown}{more}"
-    for (ground, was, now), cells in added.items():
-        yield f"{ground}: {_count(cells)} {was} → {now}"
+            candidate = "" if _ABSENT in (was, now) else cell[1]
+            rows.setdefault((cell[0], candidate, was, now), []).append(cell[2])
+    lines: dict[str, list[str]] = {}
+    for (ground, candidate, was, now), cases in rows.items():
+        lines.setdefault(_line(candidate, was, now, cases), []).append(ground)
+    for line, grounds in lines.items():
+        yield f"{', '.join(grounds)}: {line}"
 
 
-def _count(cells: int) -> str:
-    return f"{cells:,} cell{'' if cells == 1 else 's'}"
+_ABSENT = "not recorded"
+
+
+def _line(candidate: str, was: str, now: str, cases: Sequence[str]) -> str:
+    cells = f"{len(cases):,} cell{'' if len(cases) == 1 else 's'}"
+    if not candidate:
+        return f"{cells} {was} → {now}"
+    shown = ", ".join(cases[:_MOST_NAMED])
+    more = f" and {len(cases) - _MOST_NAMED} more" if len(cases) > _MOST_NAMED else ""
+    return f"{candidate}: {was} → {now} in {cells}: {shown}{more}"

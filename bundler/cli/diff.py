@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 from pydantic import TypeAdapter
 
-from bundler.bundle.diff import Change, Packed, Side
+from bundler.bundle.change import Change
+from bundler.bundle.diff import Packed, Side
 from bundler.bundle.diff import diff as changes
 from bundler.cli.console import console
 from bundler.engine import target as targets
@@ -48,7 +49,7 @@ def _notes(before: str, one: Side, after: str, two: Side) -> list[str]:
     bare = [name for name, side in ((before, one), (after, two)) if side.packed is None]
     if not bare:
         return []
-    return [f"base image and replayer not compared: no image is {' nor '.join(map(repr, bare))}"]
+    return [f"base image and replayer not compared: {', '.join(map(repr, bare))}: no image"]
 
 
 @contextlib.contextmanager

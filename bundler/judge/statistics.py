@@ -163,9 +163,10 @@ def contrasts(experiment: Experiment, recorded: Sequence[Evidence]) -> tuple[Con
 
 
 def _pairs(experiment: Experiment) -> Iterator[tuple[Arm, Arm]]:
+    """With and without the skill, and of one model: what two models differ in says nothing of a skill."""
     arms = [arm for arm in experiment.arms if arm.origin is Origin.GENERATED]
     for with_ in (arm for arm in arms if arm.skill):
-        yield from ((without, with_) for without in arms if not without.skill)
+        yield from ((arm, with_) for arm in arms if not arm.skill and arm.model == with_.model)
 
 
 def _contrast(without: ArmRuns, with_: ArmRuns) -> Contrast | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from bundler.bundle.diff import Change
+from bundler.bundle.change import Change
 from bundler.report.text import count, plain
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}

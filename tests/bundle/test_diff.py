@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from bundler.bundle.diff import Change, Packed, Part, Side, diff
+from bundler.bundle.change import Change, Part
+from bundler.bundle.diff import Packed, Side, diff
 from bundler.digest import Digest
 from bundler.experiment.load import Loaded
 from bundler.model.evidence import Settings, evidence_json
@@ -200,8 +201,8 @@ def test_recorded_outcomes(tmp_path: Path, after: Small) -> None:
             Part.EVIDENCE,
             "evidence/host.json recorded again: 2026-11-30T12:00:00+00:00 → 2026-12-01T00:00:00+00:00",
         ),
-        (Part.EVIDENCE, "without-skill/01 on interpreter: passed → wrong in 1 cell: n=1"),
-        (Part.EVIDENCE, f"with-skill/01 on interpreter: passed → wrong in 2 cells: {', '.join(CASES)}"),
+        (Part.EVIDENCE, "interpreter: without-skill/01: passed → wrong in 1 cell: n=1"),
+        (Part.EVIDENCE, f"interpreter: with-skill/01: passed → wrong in 2 cells: {', '.join(CASES)}"),
     ]
 
 
@@ -223,6 +224,11 @@ def test_evidence_added(before: Loaded, after: Small) -> None:
         (Part.EVIDENCE, "device: 2 cells not recorded → wrong"),
     ]
     assert (Part.EVIDENCE, "evidence/host.json removed") in told(two, before)
+
+
+def test_architectures_share_a_line(before: Loaded, after: Small) -> None:
+    two = record(after, {"compile:sm_80": None, "compile:sm_90": None})
+    assert (Part.EVIDENCE, "compile:sm_80, compile:sm_90: 6 cells not recorded → passed") in told(before, two)
 
 
 def test_evidence_packed_otherwise(tmp_path: Path, after: Small) -> None:

@@ -134,6 +134,12 @@ def test_four_runs_an_arm(small: Small, word: Shows) -> None:
     assert not found.too_few
 
 
+def test_two_models_are_not_compared(small: Small) -> None:
+    small.arm("with-skill")["model"] = small.declared["model"] | {"name": "another"}
+    loaded = small.load()
+    assert contrasts(loaded.experiment, [evidence(loaded, {"device": ground(loaded)})]) == ()
+
+
 def test_reconstructions_and_controls_count_for_nothing(small: Small) -> None:
     arm = small.arm("with-skill")
     del arm["prompt_sha256"]
