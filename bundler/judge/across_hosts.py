@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import string
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -56,6 +57,8 @@ class GroundAcross(Frozen):
 class Column(Frozen):
     """One host, as far as it decides what a cell gives."""
 
+    label: str
+    """What tables and sentences call it: A to Z, then by number."""
     source: str
     """The evidence's file."""
     gpu: str
@@ -87,11 +90,11 @@ def across_hosts(evidence: Sequence[tuple[str, Evidence]]) -> AcrossHosts:
     Raises BadEvidence when they are not of one subject, saying which part is another.
     """
     _same_subject(evidence)
-    views = [View(source, item) for source, item in evidence]
+    views = [View(_label(index), item) for index, (_, item) in enumerate(evidence)]
     grounds = list(dict.fromkeys(name for _, item in evidence for name in item.grounds))
     return AcrossHosts(
         experiment=evidence[0][1].subject.experiment,
-        hosts=tuple(_column(view) for view in views),
+        hosts=tuple(_column(view, source) for view, (source, _) in zip(views, evidence, strict=True)),
         grounds=tuple(_ground(name, views) for name in grounds),
     )
 
@@ -117,9 +120,14 @@ def _parts(one: Evidence, two: Evidence) -> Iterator[tuple[str, str, str]]:
         yield f"the candidate {candidate!r}", a.candidates[candidate], b.candidates[candidate]
 
 
-def _column(view: View) -> Column:
+def _label(index: int) -> str:
+    return string.ascii_uppercase[index] if index < 26 else f"#{index + 1}"
+
+
+def _column(view: View, source: str) -> Column:
     return Column(
-        source=view.source,
+        label=view.label,
+        source=source,
         gpu=view.gpu,
         architecture=view.architecture,
         processor=view.processor,

@@ -7,7 +7,7 @@ differ, tells the outcomes apart. Where two would do, both are named and the cau
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bundler.digest import Digest
@@ -51,7 +51,8 @@ class Seen(Frozen):
 class View:
     """One host's evidence and what of the host decides what a cell gives."""
 
-    source: str
+    label: str
+    """What sentences call it."""
     evidence: Evidence
 
     @property
@@ -74,11 +75,6 @@ class View:
     def processor(self) -> str:
         """Empty where it was not read."""
         return _text(self.evidence.host.system, "cpu_model")
-
-    @property
-    def name(self) -> str:
-        """What the host is called in a sentence."""
-        return f"{self.gpu or 'no GPU'} ({self.source})"
 
     def versions(self, ground: str) -> dict[str, str]:
         """The software that a ground's outcomes come from; a local suffix as +cpu does not count."""
@@ -127,37 +123,28 @@ def explain(ground: str, candidate: str, case: str, views: Sequence[View]) -> tu
     """The cause of a cell's difference, and the sentences that say what it was told from."""
     told = [(v, o) for v in views if (o := v.judged(ground, candidate, case)) and ran(o)]
     cause, reason = _cause(ground, told)
-    lines = [
-        reason,
-        *_outcomes(told),
-        *_versions(ground, told),
-        *_compiled(ground, candidate, case, views, told),
-    ]
-    return cause, tuple(lines)
+    compiled = _compiled(ground, candidate, case, views, told)
+    return cause, (reason, *_outcomes(told), *_versions(ground, told), *compiled)
 
 
 # --- the cause -------------------------------------------------------------------------------------------
 
 
 def _cause(ground: str, told: Told) -> tuple[Cause, str]:
-    if unstable := [view.name for view, outcome in told if isinstance(outcome, Unstable)]:
-        return Cause.KERNEL, f"its own repeats disagree on {', '.join(unstable)}"
+    if unstable := [view.label for view, outcome in told if isinstance(outcome, Unstable)]:
+        return Cause.KERNEL, f"its own repeats disagree on {' '.join(unstable)}"
     factors = _factors(ground, told)
     if not _tells_apart(list(zip(*factors.values(), strict=True)), told):
-        return (
-            Cause.KERNEL,
-            f"hosts that are equal in {_listed([str(f) for f in factors])} do not say the same of it",
-        )
+        equal = _listed([str(factor) for factor in factors], "and")
+        return Cause.KERNEL, f"hosts that are equal in {equal} do not say the same of it"
     alone = [factor for factor, values in factors.items() if _tells_apart(values, told)]
     if len(alone) == 1:
         return alone[0], "of all in which these hosts differ, it alone tells the outcomes apart"
     if alone:
-        return (
-            Cause.UNDECIDED,
-            f"either of {_listed([str(f) for f in alone])}: these hosts differ in all of it",
-        )
+        either = _listed([str(factor) for factor in alone], "or")
+        return Cause.UNDECIDED, f"it may be {either}: on these hosts they differ together"
     other = [str(factor) for factor, values in factors.items() if len(set(values)) > 1]
-    return Cause.UNDECIDED, f"none of {_listed(other)} alone tells the outcomes apart"
+    return Cause.UNDECIDED, f"none of {_listed(other, 'and')} alone tells the outcomes apart"
 
 
 def _tells_apart(values: Sequence[object], told: Told) -> bool:
@@ -189,37 +176,50 @@ def _factors(ground: str, told: Told) -> dict[Cause, list[object]]:
 
 def _known(value: str, view: View) -> object:
     """What was not read is equal to nothing else."""
-    return value or (view.source, "not read")
+    return value or (view.label, "not read")
 
 
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _listed(names: Sequence[str], joined: str) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {joined} {names[-1]}"
 
 
 # --- what it was told from -------------------------------------------------------------------------------
 
 
 def _outcomes(told: Told) -> Iterator[str]:
-    """Each kind of outcome once: the error's text, or by how much the tolerance was crossed."""
-    for view, outcome in told:
-        units = error_units(outcome)
-        if isinstance(outcome, Wrong) and outcome.what == "values" and units is not None:
-            yield f"{view.name}: the error is {units:.3g} times the tolerance; {outcome.detail}"
-        elif isinstance(outcome, Passed) and units is not None:
-            yield f"{view.name}: passed, with an error of {units:.3g} of the tolerance"
-        else:
-            yield f"{view.name}: {kind(outcome)}" + (f": {d}" if (d := view.detail(outcome)) else "")
+    """Each outcome once, and who saw it: an error's text, or by how much the tolerance was crossed."""
+    by_text = _by((_said(view, outcome), view) for view, outcome in told)
+    yield from (f"{' '.join(labels)}: {text}" for text, labels in by_text.items())
+
+
+def _said(view: View, outcome: Outcome) -> str:
+    units = error_units(outcome)
+    if isinstance(outcome, Wrong) and outcome.what == "values" and units is not None:
+        return f"wrong by {units:.3g} times the tolerance; {outcome.detail}"
+    if isinstance(outcome, Passed) and units is not None:
+        return f"passed, with an error of {units:.3g} of the tolerance"
+    if isinstance(outcome, Failed) and outcome.resource:
+        return f"{kind(outcome)}, for want of a resource of the device: {view.detail(outcome)}"
+    detail = view.detail(outcome)
+    return f"{kind(outcome)}: {detail}" if detail else kind(outcome)
 
 
 def _versions(ground: str, told: Told) -> Iterator[str]:
-    """In which packages the hosts differ."""
+    """The packages that alone tell the outcomes apart; where none does, all in which the hosts differ."""
     versions = [view.versions(ground) for view, _ in told]
-    for name in dict.fromkeys(name for found in versions for name in found):
-        values = [found.get(name, "none") for found in versions]
-        if len(set(values)) > 1:
-            yield f"{name}: " + ", ".join(
-                f"{value} on {view.name}" for value, (view, _) in zip(values, told, strict=True)
-            )
+    names = dict.fromkeys(name for found in versions for name in found)
+    values = {name: [found.get(name, "none") for found in versions] for name in names}
+    differing = [name for name in names if len(set(values[name])) > 1]
+    for name in [name for name in differing if _tells_apart(values[name], told)] or differing:
+        by_value = _by((value, view) for value, (view, _) in zip(values[name], told, strict=True))
+        yield f"{name}: " + ", ".join(f"{value} on {' '.join(on)}" for value, on in by_value.items())
+
+
+def _by(pairs: Iterable[tuple[str, View]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for text, view in pairs:
+        found.setdefault(text, []).append(view.label)
+    return found
 
 
 def _compiled(ground: str, candidate: str, case: str, views: Sequence[View], told: Told) -> Iterator[str]:
@@ -230,7 +230,8 @@ def _compiled(ground: str, candidate: str, case: str, views: Sequence[View], tol
         name = f"compile:{architecture}"
         known = [(v, o) for v in views if (o := v.judged(name, candidate, case)) and ran(o)]
         for said in dict.fromkeys(kind(outcome) for _, outcome in known):
-            yield f"{name} says {said} for the same cell"
+            labels = " ".join(v.label for v, outcome in known if kind(outcome) == said)
+            yield f"{name}, on {labels}: {said} for the same cell"
         made = [kernels for view, _ in told if (kernels := ptx(view, name, candidate, case))]
         if len(made) > 1:
             same = "equal" if len(set(made)) == 1 else "not equal"

@@ -15,7 +15,6 @@ from bundler.report import summary
 from bundler.report.text import count, few, plain
 
 GOOD, BAD, DIM = "green", "bold red", "dim"
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def show(console: Console, across: AcrossHosts) -> None:
@@ -49,11 +48,6 @@ def result(across: AcrossHosts) -> Text:
     return Text(f"NOTHING TO COMPARE: no cell was judged by two hosts; {rest}", "yellow")
 
 
-def letter(index: int) -> str:
-    """What the tables call a host: A to Z, then by number."""
-    return _LETTERS[index] if index < len(_LETTERS) else f"#{index + 1}"
-
-
 # --- hosts -----------------------------------------------------------------------------------------------
 
 
@@ -61,8 +55,8 @@ def _hosts(hosts: Sequence[Column]) -> Table:
     rows = Table.grid(padding=(0, 2))
     for _ in range(3):
         rows.add_column(overflow="fold")
-    for index, host in enumerate(hosts):
-        rows.add_row(Text(letter(index), "bold"), Text(plain(_machine(host))), Text(plain(host.source)))
+    for host in hosts:
+        rows.add_row(Text(host.label, "bold"), Text(plain(_machine(host))), Text(plain(host.source)))
         rows.add_row("", Text(plain(_versions(host)), DIM), Text(_replay(host), DIM))
     return rows
 
@@ -98,7 +92,7 @@ def _counts(across: AcrossHosts) -> Table:
         ptx = Text(_ptx(ground))
         table.add_row(
             Text(summary.title(names)),
-            Text(_judges(ground)),
+            Text(_judges(ground, across.hosts)),
             Text(f"{ground.agree:,}"),
             differ,
             *numbers,
@@ -116,11 +110,12 @@ def _alike(grounds: Sequence[GroundAcross]) -> list[tuple[tuple[str, ...], Groun
     return [(tuple(g.ground for g in alike), alike[0]) for alike in found.values()]
 
 
-def _judges(ground: GroundAcross) -> str:
-    """The hosts' letters; a ground that a host could not judge is said to be so."""
-    known = [letter(i) for i, status in enumerate(ground.status) if status == "judged"]
-    invalid = [f"{letter(i)} invalid" for i, status in enumerate(ground.status) if status == "invalid"]
-    return ", ".join([" ".join(known), *invalid] if known else invalid) or "none"
+def _judges(ground: GroundAcross, hosts: Sequence[Column]) -> str:
+    """The hosts that judged it; those on which a control misbehaved are named as such."""
+    by_status = [(status, host.label) for status, host in zip(ground.status, hosts, strict=True)]
+    known = " ".join(label for status, label in by_status if status == "judged")
+    invalid = [f"{label} invalid" for status, label in by_status if status == "invalid"]
+    return ", ".join(filter(None, [known, *invalid])) or "none"
 
 
 def _ptx(ground: GroundAcross) -> str:
@@ -164,8 +159,8 @@ def _difference(console: Console, across: AcrossHosts, group: Group) -> None:
     )
     table = Table()
     table.add_column("case")
-    for index, host in enumerate(across.hosts):
-        table.add_column(Text(f"{letter(index)} {plain(host.gpu or 'no GPU')}"))
+    for host in across.hosts:
+        table.add_column(Text(f"{host.label} {plain(host.gpu or 'no GPU')}"))
     for cell in cells[:_ROWS]:
         table.add_row(Text(plain(cell.case)), *(_seen(seen.kind, seen.error) for seen in cell.seen))
     console.print(table)

@@ -102,7 +102,7 @@ def test_ptx(loaded: Loaded) -> None:
 def test_the_architecture(loaded: Loaded) -> None:
     cause, why = difference(seen(loaded, PASSED), seen(loaded, CRASHED, sm="8.6", gpu="RTX 3050"))
     assert cause is Cause.ARCHITECTURE
-    assert "RTX 3050 (1.json): failed (launch): out of resource: shared memory" in why
+    assert "B: failed (launch), for want of a resource of the device: out of resource: shared memory" in why
 
 
 def test_the_compile_grounds_are_witnesses(loaded: Loaded) -> None:
@@ -112,8 +112,8 @@ def test_the_compile_grounds_are_witnesses(loaded: Loaded) -> None:
     }
     runner = evidence(loaded, compiled, kernels=(KERNEL_MADE,))
     _, why = difference(seen(loaded, PASSED), seen(loaded, UNCOMPILABLE, sm="8.6"), runner)
-    assert "compile:sm_86 says failed (compile) for the same cell" in why
-    assert "compile:sm_90 says passed for the same cell" in why
+    assert "compile:sm_86, on C: failed (compile) for the same cell" in why
+    assert "compile:sm_90, on C: passed for the same cell" in why
     assert "AttributeError: 'int' object has no attribute 'to'" in why
 
 
@@ -124,14 +124,14 @@ def test_another_model_of_one_architecture(loaded: Loaded) -> None:
 def test_the_versions(loaded: Loaded) -> None:
     cause, why = difference(seen(loaded, PASSED), seen(loaded, OVER, triton="3.6.0"))
     assert cause is Cause.VERSIONS
-    assert "triton: 3.7.1 on H200 (0.json), 3.6.0 on H200 (1.json)" in why
+    assert "triton: 3.7.1 on A, 3.6.0 on B" in why
 
 
 def test_the_values_and_by_how_much_the_tolerance_was_crossed(loaded: Loaded) -> None:
     cause, why = difference(seen(loaded, UNDER), seen(loaded, OVER, seed=7))
     assert cause is Cause.VALUES
     assert "passed, with an error of 0.9 of the tolerance" in why
-    assert "the error is 1.3 times the tolerance; 1 of 100 elements" in why
+    assert "B: wrong by 1.3 times the tolerance; 1 of 100 elements" in why
 
 
 def test_the_kernel_itself(loaded: Loaded) -> None:
@@ -141,16 +141,33 @@ def test_the_kernel_itself(loaded: Loaded) -> None:
     unstable = Unstable(detail="repeats differ")
     cause, why = difference(seen(loaded, PASSED), seen(loaded, unstable, sm="8.6", triton="3.6.0"))
     assert cause is Cause.KERNEL
-    assert "its own repeats disagree on H200 (1.json)" in why
+    assert "its own repeats disagree on B" in why
 
 
 def test_what_cannot_be_told_apart_is_left_undecided(loaded: Loaded) -> None:
     passed, failed = seen(loaded, PASSED), seen(loaded, OVER, sm="8.6", triton="3.6.0")
     cause, why = difference(passed, failed)
     assert cause is Cause.UNDECIDED
-    assert "either of the versions and the architecture" in why
+    assert "it may be the versions or the architecture" in why
     third = seen(loaded, PASSED, triton="3.6.0")
     assert difference(passed, failed, third)[0] is Cause.ARCHITECTURE
+
+
+def test_only_the_package_that_tells_the_outcomes_apart_is_named(loaded: Loaded) -> None:
+    found = [
+        seen(loaded, OVER if triton == "3.6.0" else PASSED, triton=triton, driver=driver)
+        for triton, driver in (("3.7.1", "570"), ("3.7.1", "580"), ("3.6.0", "580"))
+    ]
+    cause, why = difference(*found)
+    assert cause is Cause.VERSIONS
+    assert "triton: 3.7.1 on A B, 3.6.0 on C" in why
+    assert "driver" not in why
+
+
+def test_labels(loaded: Loaded) -> None:
+    across = across_hosts([("x", seen(loaded, PASSED))] * 27)
+    assert [host.label for host in across.hosts][::25] == ["A", "Z"]
+    assert across.hosts[26].label == "#27"
 
 
 def test_nothing_alone(loaded: Loaded) -> None:

@@ -13,7 +13,7 @@ from bundler.judge.across_hosts import across_hosts
 from bundler.model.evidence import Evidence
 from bundler.model.host import Gpu, Host, Read
 from bundler.model.outcome import Failed, Outcome, Passed, Phase
-from bundler.report.comparison import exit_code, letter, show
+from bundler.report.comparison import exit_code, show
 from tests.small import KERNEL_MADE, UNCOMPILABLE, Small, evidence, ground
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -82,7 +82,3 @@ def test_a_stranger_forges_nothing(small: Small) -> None:
     assert [c for c in text if c != "\n" and not c.isprintable()] == []
     assert "[bold]forged" in text
     assert not any(line.startswith("AGREE") for line in text.splitlines())
-
-
-def test_letters() -> None:
-    assert [letter(0), letter(25), letter(26)] == ["A", "Z", "#27"]
