@@ -36,7 +36,11 @@ SITES = {
     "cuda": set(),
 }
 """Where a dependency that is heavy, or is not everywhere, may be imported."""
-AREAS = {"typer": {"cli", "runtime"}, "rich": {"cli", "report"}, "markdown_it": {"experiment", "report", "skills"}}
+AREAS = {
+    "typer": {"cli", "runtime"},
+    "rich": {"cli", "report"},
+    "markdown_it": {"experiment", "report", "skills"},
+}
 
 
 def _modules() -> Iterator[tuple[str, str, ast.Module]]:

@@ -29,7 +29,7 @@ def report(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[TARGET | EVIDENCE...]",
+            metavar="TARGET|EVIDENCE",
             help="An experiment's folder or tar, or evidence files of --experiment.",
         ),
     ] = None,

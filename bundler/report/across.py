@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from bundler.model.outcome import NotRun, Passed, Wrong, kind, ran
 from bundler.model.plan import Deviation
 from bundler.model.verdict import Verdict
 from bundler.report import summary
+from bundler.report.text import count
 
 Named = tuple[str, Evidence]
 """A host's short name and what was seen there."""
@@ -52,8 +54,9 @@ class Column:
 
     @property
     def title(self) -> str:
-        """``device (h200)``."""
-        return f"{self.group.title} ({', '.join(self.hosts)})"
+        """``device (h200)``; an invalid ground is called so wherever it is named."""
+        said = self.hosts if self.valid else (*self.hosts, "invalid")
+        return f"{self.group.title} ({', '.join(said)})"
 
     @property
     def labelled(self) -> summary.GroundGroup:
@@ -96,6 +99,15 @@ class Unrun:
     grounds: str
     cells: int
     why: str
+    each: bool = False
+    """Whether there are so many on each of several architectures."""
+
+    @property
+    def how_many(self) -> str:
+        """``13 cells on each``."""
+        if not self.cells:
+            return "all cells"
+        return count(self.cells, "cell") + (" on each" if self.each else "")
 
 
 def not_run(named: Sequence[Named]) -> list[Unrun]:
@@ -108,7 +120,8 @@ def not_run(named: Sequence[Named]) -> list[Unrun]:
                 continue
             outcomes = [o for row in group.report.cells.values() for o in row.values()]
             reasons = Counter(o.detail or str(o.why) for o in outcomes if isinstance(o, NotRun))
-            found += [Unrun(host, group.title, cells, why) for why, cells in reasons.items()]
+            each = len(group.names) > 1
+            found += [Unrun(host, group.title, cells, why, each) for why, cells in reasons.items()]
         if not evidence.complete:
             found.append(Unrun(host, "every ground", 0, "the replay was cut short"))
     return found
@@ -149,12 +162,20 @@ def failures(loaded: Loaded, all_columns: Sequence[Column]) -> list[Failures]:
     return found
 
 
+class Series(enum.StrEnum):
+    """Whose error a point is."""
+
+    WITHOUT = "without the skill"
+    WITH = "with the skill"
+    OTHER = "no model's output"
+
+
 @dataclass(frozen=True)
 class Point:
     """The error of one cell, in units of the tolerance, against the size of its case."""
 
     candidate: str
-    origin: Origin
+    series: Series
     size: int
     error: float
     passed: bool
@@ -179,13 +200,19 @@ def points(loaded: Loaded, column: Column) -> list[Point]:
     """Of every executed cell whose error was measured; cases of size 0 have none."""
     names = size_names(loaded)
     sizes = {case.id: _size(case, names) for case in loaded.experiment.expand()}
-    origins = {c.id: c.arm.origin for c in loaded.experiment.candidates()}
+    series = {c.id: _series(c.arm) for c in loaded.experiment.candidates()}
     return [
-        Point(candidate, origins[candidate], sizes[case], outcome.error, isinstance(outcome, Passed))
+        Point(candidate, series[candidate], sizes[case], outcome.error, isinstance(outcome, Passed))
         for candidate, row in column.group.report.cells.items()
         for case, outcome in row.items()
         if isinstance(outcome, Passed | Wrong) and outcome.error is not None and sizes[case] > 0
     ]
+
+
+def _series(arm: Arm) -> Series:
+    if arm.origin is not Origin.GENERATED:
+        return Series.OTHER
+    return Series.WITH if arm.skill else Series.WITHOUT
 
 
 def _size(case: Case, names: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ from html import escape
 from bundler.experiment.load import Loaded
 from bundler.model.experiment import Candidate
 from bundler.report import signs
-from bundler.report.across import Column, Point
+from bundler.report.across import Column, Point, Series
 from bundler.report.text import plain
 
 _CELL = 22
@@ -23,11 +23,11 @@ _STYLE = (
     "text{font:12px system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;fill:#1c2128}"
     ".mid{text-anchor:middle}.end{text-anchor:end}.grid{stroke:#c9ced6}"
     ".limit{stroke:#7a0c05;stroke-dasharray:6 4}"
-    ".ok{fill:none;stroke:#0b4d1f;stroke-width:1.5}.bad{stroke:#a3160c;stroke-width:2}"
+    ".ok{fill:none;stroke:#0b4d1f;stroke-width:1.5}.bad{fill:#a3160c;stroke:#a3160c;stroke-width:1.5}"
     ".back{fill:#fff}"
 )
 _STYLE_DARK = (
-    "text{fill:#e6e9ee}.grid{stroke:#3b4149}.limit{stroke:#ffb3ab}.ok{stroke:#8fe0a3}.bad{stroke:#ffb3ab}"
+    "text{fill:#e6e9ee}.grid{stroke:#3b4149}.limit{stroke:#ffb3ab}.ok{stroke:#8fe0a3}.bad{fill:#ffb3ab;stroke:#ffb3ab}"
     ".back{fill:#15181c}"
 )
 
@@ -109,23 +109,34 @@ def errors(points: Sequence[Point], title: str, size: str) -> str:
     parts.append(_text(right, limit - 5, "tolerance", "end"))
     parts += [_mark(at_x(p.size), at_y(p.error), p) for p in points]
     parts.append(_text((left + right) / 2, height - 26, f"size: {size}", "mid"))
-    parts.append(_text((left + right) / 2, height - 8, "○ within the tolerance, ✗ not", "mid"))
+    parts.append(_text((left + right) / 2, height - 8, _key(points), "mid"))
     parts.append(f'<g transform="translate(16 {(top + bottom) / 2:.1f}) rotate(-90)">')
     parts.append(_text(0, 0, "error / tolerance", "mid") + "</g>")
     worst = max((p.error for p in points), default=0)
     return _svg(width, height, title, f"{len(points)} cells; largest error {worst:.3g} tolerances", parts)
 
 
+def _key(points: Sequence[Point]) -> str:
+    series = [name for name in Series if any(p.series is name for p in points)]
+    return ", ".join(f"{_SHAPES[name][0]} {name}" for name in series) + "; filled: wrong"
+
+
 def _power(power: int) -> str:
     return f"{10**power:,}" if 0 <= power <= 3 else f"1e{power}"
 
 
+_SHAPES = {
+    Series.WITHOUT: ("○", "M{x} {y}m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z"),
+    Series.WITH: ("□", "M{x} {y}m-4 -4h8v8h-8z"),
+    Series.OTHER: ("△", "M{x} {y}m0 -5l4.5 8.5h-9z"),
+}
+"""A shape for each series; a filled one is wrong."""
+
+
 def _mark(x: float, y: float, point: Point) -> str:
-    said = f"<title>{_safe(point.candidate)}, size {point.size:,}: {point.error:.3g} tolerances</title>"
-    if point.passed:
-        return f'<circle class="ok" cx="{x:.1f}" cy="{y:.1f}" r="4">{said}</circle>'
-    path = f"M{x - 4:.1f} {y - 4:.1f}l8 8m0 -8l-8 8"
-    return f'<path class="bad" d="{path}">{said}</path>'
+    said = f"{point.candidate}, size {point.size:,}: {point.error:.3g} tolerances"
+    path = _SHAPES[point.series][1].format(x=f"{x:.1f}", y=f"{y:.1f}")
+    return f'<path class="{"ok" if point.passed else "bad"}" d="{path}"><title>{_safe(said)}</title></path>'
 
 
 def _text(x: float, y: float, text: str, classes: str = "") -> str:

@@ -114,8 +114,7 @@ def not_judged(facts: Facts) -> str:
     """Every reason; nothing is left out."""
     lines = [f"No evidence has a cell on the {name} ground." for name in never_judged(facts.evidence)]
     for left in not_run(facts.evidence):
-        cells = count(left.cells, "cell") if left.cells else "all"
-        lines.append(f"{prose(f'{left.grounds} ({left.host})')}: {cells}: {code(left.why)}")
+        lines.append(f"{prose(f'{left.grounds} ({left.host})')}: {left.how_many}: {code(left.why)}")
     return "\n\n" + bullets(lines) if lines else " Nothing: every cell of every ground was run.\n"
 
 
@@ -145,7 +144,7 @@ def troubles(facts: Facts) -> str:
 
 def disagreements(facts: Facts) -> str:
     """Where a kernel passes on one ground and not on another."""
-    found = summary.disagreements([column.labelled for column in facts.columns])
+    found = summary.disagreements([column.labelled for column in facts.columns if column.valid])
     lines = [
         f"{prose(d.candidate)}: {count(len(d.cases), 'case')} {prose(d.kind)} on {prose(d.ground)}, "
         f"{prose(d.other_kind)} on {prose(d.other_ground)}: {prose(few(d.cases, 3))}"

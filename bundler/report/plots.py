@@ -14,9 +14,10 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from bundler.report import charts, signs
-from bundler.report.across import Column, Facts, Point, exact, points, size_names
+from bundler.report.across import Column, Facts, Series, exact, points, size_names
 from bundler.report.text import plain
 
 _SETTINGS: Any = {"svg.hashsalt": "bundler", "svg.fonttype": "none", "font.size": 9, "text.parse_math": False}
@@ -85,13 +86,19 @@ def _errors(facts: Facts, column: Column) -> Figure:
     floor = min([p.error for p in drawn if p.error > 0] + [0.1]) / 10
     figure = Figure(figsize=(7, 4))
     axes = figure.add_subplot()
-    for passed, marker, colour in ((True, "o", signs.LIGHT["passed"][1]), (False, "x", "#a3160c")):
-        chosen: list[Point] = [p for p in drawn if p.passed is passed]
-        said = "within the tolerance" if passed else "not"
-        sizes, heights = [p.size for p in chosen], [max(p.error, floor) for p in chosen]
-        axes.scatter(sizes, heights, marker=marker, color=colour, label=said)
+    for series, marker in zip(Series, "os^", strict=True):
+        for passed in (True, False):
+            chosen = [p for p in drawn if p.passed is passed and p.series is series]
+            said = f"{series}{'' if passed else ', wrong'}" if chosen else None
+            colour = signs.LIGHT["passed"][1] if passed else "#a3160c"
+            sizes, heights = [p.size for p in chosen], [max(p.error, floor) for p in chosen]
+            fill = "none" if passed else colour
+            axes.scatter(sizes, heights, marker=marker, facecolors=fill, edgecolors=colour, label=said)
     axes.axhline(1, color="#7a0c05", linestyle="--", label="tolerance")
     axes.set(xscale="log", yscale="log", ylabel="error / tolerance", title=f"{plain(column.title)}")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())
     axes.set_xlabel(f"size: {' x '.join(size_names(facts.loaded))}")
     axes.legend()
     return figure

@@ -7,7 +7,7 @@ SIGNS = {
     "wrong": "≠",
     "failed": "✗",
     "crashed": "!",
-    "timed-out": "⧖",
+    "timed-out": "…",
     "unstable": "~",
     "not-run": "·",
 }

@@ -14,11 +14,10 @@ from pathlib import Path
 import pytest
 
 from bundler.experiment.load import Loaded, load
-from bundler.model.experiment import Origin
 from bundler.model.host import Gpu, Host, Read
-from bundler.model.outcome import Failed, Passed, Phase, Wrong
-from bundler.report import charts, plots
-from bundler.report.across import Facts, Point, columns, exact, points
+from bundler.model.outcome import Crashed, Failed, NotRun, Passed, Phase, TimedOut, Unstable, Why, Wrong
+from bundler.report import charts, plots, signs
+from bundler.report.across import Facts, Point, Series, columns, exact, points
 from bundler.report.gather import gather
 from bundler.report.html.author import rendered
 from bundler.report.html.page import page
@@ -218,11 +217,11 @@ def test_errors_are_drawn_against_size_where_there_is_a_tolerance(deviating: Fac
 
 
 def test_higher_errors_are_drawn_higher_and_the_tolerance_between() -> None:
-    made = [Point("a/1", Origin.GENERATED, 10, error, error <= 1) for error in (0.0, 0.5, 20.0)]
+    made = [Point("a/1", Series.WITH, 10, error, error <= 1) for error in (0.0, 0.5, 20.0)]
     svg = charts.errors(made, "t", "n")
-    zero, small_ = [float(y) for y in re.findall('class="ok" cx="[^"]*" cy="([^"]*)"', svg)]
+    zero, small_ = [float(y) for y in re.findall(r'class="ok" d="M\S+ ([^m]*)m', svg)]
     (limit,) = [float(y) for y in re.findall('class="limit"[^>]* y1="([^"]*)"', svg)]
-    (large,) = [float(y) + 4 for y in re.findall('class="bad" d="M[^ ]* ([^l]*)l', svg)]
+    (large,) = [float(y) for y in re.findall(r'class="bad" d="M\S+ ([^m]*)m', svg)]
     assert large < limit < small_ < zero
 
 
@@ -250,6 +249,20 @@ def test_plots_are_written_twice_alike(deviating: Facts) -> None:
     again = plots.files(deviating)
     assert {name for name in made if made[name] != again[name]} == set()
     assert all(data.startswith(b"\x89PNG") for name, data in made.items() if name.endswith(".png"))
+
+
+def test_every_sign_can_be_drawn(small: Small) -> None:
+    """A glyph that matplotlib's own font lacks is a warning, and so an error here."""
+    loaded = small.load()
+    outcomes = {
+        "without-skill/01": {"n=1": UNCOMPILABLE, "n=100": NotRun(why=Why.NEEDS)},
+        "with-skill/01": {"n=1": Crashed(detail="x"), "n=100": TimedOut(limit_seconds=1)},
+        "control-right/control-right": {"n=1": Unstable(detail="x")},
+    }
+    facts = gather(loaded, [("x.json", evidence(loaded, {"device": ground(loaded, outcomes)}))])
+    assert len(plots.files(facts)) == 2
+    svg = charts.heat_map(loaded, facts.columns[0])
+    assert all(f'href="#{name}"' in svg for name in signs.SIGNS)
 
 
 def test_the_command_line_needs_neither_library() -> None:

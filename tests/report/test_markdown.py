@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
+from typer.testing import CliRunner
 
-from bundler.experiment.load import Loaded
-from bundler.model.evidence import Evidence, GroundReport
+from bundler.cli.main import app
+from bundler.errors import BadEvidence, UnavailableError, UsageError
+from bundler.experiment.load import Loaded, load
+from bundler.model.evidence import Evidence, GroundReport, evidence_json
 from bundler.model.experiment import Origin
 from bundler.model.host import Gpu, Host, Read
 from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Why
@@ -33,6 +38,8 @@ from tests.small import (
     ground,
 )
 
+ROOT = Path(__file__).parents[2]
+ENTRIES = sorted(path.parent for path in ROOT.glob("proof/*/*/experiment.yaml"))
 GOLDEN = Path(__file__).parent / "golden"
 GPU = Host(
     system=HOST.system,
@@ -255,6 +262,88 @@ def test_a_fence_is_longer_than_what_it_holds() -> None:
 
 def test_a_quotation_holds_every_line() -> None:
     assert quotation("# a\r\n\r\nb\u2028<script>\rc\n") == "> # a\n>\n> b\n> <script>\n> c\n"
+
+
+# --- the command ------------------------------------------------------------------------------------
+
+
+def run(*words: str | Path) -> tuple[object, str, BaseException | None]:
+    found = CliRunner().invoke(app, ["report", *map(str, words)])
+    return found.exit_code, found.output, found.exception
+
+
+def test_the_command_prints_markdown_unless_told_otherwise(small: Small, tmp_path: Path) -> None:
+    loaded = small.load()
+    now = tmp_path / "now.json.gz"
+    now.write_bytes(gzip.compress(evidence_json(evidence(loaded, {"interpreter": ground(loaded)}))))
+    assert run(small.folder)[:2] == (0, pull_request(gather(loaded)))
+    code_, out, _ = run(now, "--experiment", small.folder)
+    assert (code_, out.splitlines()[2][:16]) == (0, "**Both kernels t")
+    page, plots = tmp_path / "a/page.html", tmp_path / "plots"
+    assert run(now, "--experiment", small.folder, "--html", page, "--plots", plots)[:2] == (0, "")
+    assert page.read_text().startswith("<!doctype html>")
+    assert sorted(p.name for p in plots.iterdir()) == [
+        "heatmap-interpreter-now.png",
+        "heatmap-interpreter-now.svg",
+    ]
+    assert run(small.folder, "--markdown", tmp_path / "x.md")[1] == ""
+    assert (tmp_path / "x.md").read_text() == pull_request(gather(loaded))
+
+
+def test_what_the_command_cannot_use(small: Small, tmp_path: Path) -> None:
+    loaded = small.load()
+    other = evidence(loaded, {"interpreter": ground(loaded)}).model_copy(
+        update={"subject": evidence(loaded, {}).subject.model_copy(update={"experiment": "toy/other"})}
+    )
+    now = tmp_path / "now.json"
+    now.write_bytes(evidence_json(other))
+    said = [
+        (run(now)[2], UsageError, "name the experiment too: --experiment"),
+        (run(tmp_path / "gone.json", "--experiment", small.folder)[2], BadEvidence, "No such file"),
+        (run(now, "--experiment", small.folder)[2], BadEvidence, "another experiment: 'toy/other'"),
+        (run(small.folder, "--experiment", small.folder)[2], UsageError, "more than one experiment"),
+        (run(small.folder, "--check")[2], UsageError, "--check is for --pages"),
+        (run(small.folder, "--pages", small.folder)[2], UsageError, "recorded evidence alone"),
+    ]
+    for error, kind, words in said:
+        assert isinstance(error, kind)
+        assert words in str(error)
+
+
+def test_without_the_libraries_it_says_what_to_install(
+    small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.load()
+    for library, module, option in (
+        ("jinja2", "bundler.report.html.page", "--html"),
+        ("matplotlib", "bundler.report.plots", "--plots"),
+    ):
+        monkeypatch.setitem(sys.modules, library, None)
+        monkeypatch.delitem(sys.modules, module, raising=False)
+        error = run(small.folder, option, tmp_path / "x")[2]
+        assert isinstance(error, UnavailableError)
+        assert f"{library} is not installed" in str(error)
+        assert "bundler[report]" in error.hint
+
+
+def test_pages_are_checked_by_the_command(small: Small) -> None:
+    small.load()
+    assert run("--pages", small.folder, "--check")[0] == 1
+    assert run("--pages", small.folder)[0] == 0
+    assert run("--pages", small.folder, "--check")[:2] == (0, "")
+    (small.folder / "charts").mkdir()
+    stale = small.folder / "charts/heatmap-device-gone.svg"
+    stale.write_text("")
+    assert run("--pages", small.folder, "--check")[0] == 1
+    assert stale.exists()
+    assert run("--pages", small.folder)[0] == 0
+    assert not stale.exists()
+
+
+@pytest.mark.parametrize("folder", ENTRIES, ids=lambda folder: folder.name)
+def test_the_pages_of_every_entry_are_up_to_date(folder: Path) -> None:
+    stale = outdated(folder, pages(gather(load(folder))))
+    assert stale == [], f"run: bundler report --pages {folder.relative_to(ROOT)}"
 
 
 # --- an entry's pages ------------------------------------------------------------------------------

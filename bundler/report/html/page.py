@@ -64,7 +64,7 @@ def _values(facts: Facts) -> dict[str, object]:
         "failures": failures(facts.loaded, columns),
         "troubles": [(column, found) for column in columns for found in troubles(column.group)],
         "arms": {c.id: c.arm for c in experiment.candidates()},
-        "disagreements": disagreements([column.labelled for column in columns]),
+        "disagreements": disagreements([column.labelled for column in columns if column.valid]),
         "limits": LIMITS,
         "marks": [(column, c, m) for column in columns for c, m in marks(column.group.report).items()],
         # charts.py escapes all that it is given.
