@@ -150,6 +150,13 @@ def test_in_words(
     assert told(after.load(), before), "seen from the other side too"
 
 
+def test_an_output_that_moved(before: Loaded, after: Small) -> None:
+    after.arm("with-skill")["outputs"] = [after.file("outputs/new/01.md", answer())]
+    (after.folder / "outputs/with-skill/01.md").unlink()
+    moved = "with-skill/01 moved: outputs/with-skill/01.md → outputs/new/01.md"
+    assert told(before, after.load()) == [(Part.OUTPUT, moved)]
+
+
 def test_a_text_has_its_diff(before: Loaded, after: Small) -> None:
     _harness(after)
     (change,) = diff(Side(before), Side(after.load()))
@@ -224,6 +231,16 @@ def test_evidence_added(before: Loaded, after: Small) -> None:
         (Part.EVIDENCE, "device: 2 cells not recorded → wrong"),
     ]
     assert (Part.EVIDENCE, "evidence/host.json removed") in told(two, before)
+
+
+def test_only_the_first_evidence_of_a_ground_counts(tmp_path: Path, after: Small) -> None:
+    """As it does when a replay is held against it."""
+    one = record(small_at(tmp_path / "one"))
+    record(after)
+    two = record(after, {"interpreter": {"with-skill/01": WRONG_VALUES}}, name="later")
+    assert told(one, two) == [
+        (Part.EVIDENCE, "evidence/later.json added: 2026-11-30T12:00:00+00:00, interpreter")
+    ]
 
 
 def test_architectures_share_a_line(before: Loaded, after: Small) -> None:

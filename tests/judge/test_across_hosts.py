@@ -180,12 +180,25 @@ def test_nothing_alone(loaded: Loaded) -> None:
     cause, why = difference(*found)
     assert cause is Cause.UNDECIDED
     assert "none of the versions and the architecture alone" in why
+    assert "triton: 3.6.0 on A C, 3.7.1 on B D" in why, "where no package alone will do, all are named"
 
 
 def test_an_unread_architecture_equals_no_other(loaded: Loaded) -> None:
     """Two devices of which nobody knows the architecture are no proof that the kernel is at fault."""
     cause, _ = difference(seen(loaded, PASSED, sm=""), seen(loaded, OVER, sm=""))
     assert cause is Cause.ARCHITECTURE
+
+
+def test_values_are_no_cause_of_a_compile_ground(loaded: Loaded) -> None:
+    one = seen(loaded, PASSED, on="compile:sm_90")
+    assert difference(one, seen(loaded, UNCOMPILABLE, on="compile:sm_90", seed=7))[0] is Cause.KERNEL
+
+
+def test_a_local_suffix_is_no_other_version(loaded: Loaded) -> None:
+    one = seen(loaded, PASSED, on="compile:sm_90")
+    plain = host().model_copy(update={"software": {"torch": "2.13.0+cpu", "triton": "3.7.1"}})
+    other = seen(loaded, UNCOMPILABLE, on="compile:sm_90").model_copy(update={"host": plain})
+    assert difference(one, other)[0] is Cause.KERNEL
 
 
 def test_the_interpreter_has_no_architecture(loaded: Loaded) -> None:
