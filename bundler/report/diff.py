@@ -11,6 +11,8 @@ from typing import Literal
 from bundler.report.markup import shown_line
 
 CONTEXT = 3
+MOST_LINES = 3_000
+"""Of one text: to find what two long ones share takes the square of their length."""
 Change = Literal["same", "changed", "removed", "added", "skipped"]
 
 
@@ -28,7 +30,9 @@ class Row:
 def lines(text: bytes) -> list[str]:
     """A text's lines, safe to show; bytes that are not UTF-8 are shown as such."""
     shown = text.decode("utf-8", errors="backslashreplace").split("\n")
-    return [shown_line(line) for line in (shown[:-1] if shown[-1] == "" else shown)]
+    shown = shown[:-1] if shown[-1] == "" else shown
+    more = [f"… {len(shown) - MOST_LINES:,} more lines"] if len(shown) > MOST_LINES else []
+    return [shown_line(line) for line in shown[:MOST_LINES]] + more
 
 
 def side_by_side(left: bytes, right: bytes) -> list[Row]:

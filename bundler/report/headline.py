@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bundler.model.experiment import Arm, Candidate, Experiment, Origin, by_arm
+from bundler.model.experiment import Arm, Candidate, Experiment, ModelFacts, Origin, by_arm
 from bundler.model.outcome import Outcome, Passed, ran
 from bundler.report.across import Column
 from bundler.report.text import count, few
@@ -27,6 +27,9 @@ class _Answers:
     judged: int
     cells: dict[str, tuple[bool, ...]]
     """Whether each judged kernel passed, by case."""
+    model: ModelFacts
+    complete: bool
+    """Whether every cell of these kernels ran."""
 
 
 def headline(experiment: Experiment, columns: Sequence[Column], gpus: Sequence[str] = ()) -> str:
@@ -63,7 +66,11 @@ def remarks(experiment: Experiment, columns: Sequence[Column]) -> list[str]:
 def _decided(experiment: Experiment, columns: Sequence[Column]) -> tuple[str, list[_Answers]] | None:
     for ground in _STRENGTH:
         there = [column for column in columns if column.valid and column.kind == ground]
-        arms = [_answers(arm, cs, there) for arm, cs in by_arm(experiment) if arm.origin is Origin.GENERATED]
+        arms = [
+            _answers(arm, cs, there, experiment.model_of(arm))
+            for arm, cs in by_arm(experiment)
+            if arm.origin is Origin.GENERATED
+        ]
         arms = [answers for answers in arms if answers.judged]
         if arms:
             return ground, arms
@@ -74,13 +81,23 @@ def _generated(experiment: Experiment) -> list[Candidate]:
     return [c for c in experiment.candidates() if c.arm.origin is Origin.GENERATED]
 
 
-def _answers(arm: Arm, candidates: Sequence[Candidate], columns: Sequence[Column]) -> _Answers:
+def _answers(
+    arm: Arm, candidates: Sequence[Candidate], columns: Sequence[Column], model: ModelFacts
+) -> _Answers:
     verdicts = [v for c in candidates if (v := _verdict(c, columns)) is not None]
     cells: dict[str, list[bool]] = {}
     for candidate in candidates:
         for case, outcome in _cells(candidate, columns):
             cells.setdefault(case, []).append(isinstance(outcome, Passed))
-    return _Answers(arm, sum(verdicts), len(verdicts), {case: tuple(v) for case, v in cells.items()})
+    rows = [column.group.report.cells.get(c.id, {}) for c in candidates for column in columns]
+    return _Answers(
+        arm,
+        right=sum(verdicts),
+        judged=len(verdicts),
+        cells={case: tuple(v) for case, v in cells.items()},
+        model=model,
+        complete=all(ran(outcome) for row in rows for outcome in row.values()),
+    )
 
 
 def _cells(candidate: Candidate, columns: Sequence[Column]) -> list[tuple[str, Outcome]]:
@@ -117,17 +134,27 @@ def _all_right(
     kernels = sum(a.judged for a in arms)
     many = kernels > 1
     who = {1: "The one kernel", 2: "Both kernels"}.get(kernels, f"All {kernels:,} kernels")
-    who += " that the model wrote"
+    who += f" that {_models(arms)} wrote"
     if ground == "compile":
         said = f"{who} {'compile' if many else 'compiles'}{_skills(arms)}"
     else:
-        said = f"{who} {'are' if many else 'is'} right in every case {where}{_skills(arms)}"
+        said = f"{who} {'are' if many else 'is'} right in {_every(arms)} {where}{_skills(arms)}"
     elsewhere = [c for c in columns if c.valid and c.kind != ground]
     failed = any(_verdict(c, [column]) is False for column in elsewhere for c in _generated(experiment))
     both = _baseline(arms) is not None and len(arms) > 1
     tail = f": no difference was seen{' there' if failed else ''}" * both
     unknown = "; whether the values are right was not judged" * (ground == "compile")
     return f"{said}{tail}{unknown}."
+
+
+def _models(arms: Sequence[_Answers]) -> str:
+    models = len({answers.model for answers in arms})
+    return "the model" if models == 1 else f"{models} models"
+
+
+def _every(arms: Sequence[_Answers]) -> str:
+    """A cell that was not run is no pass: so it is said where there are any."""
+    return "every case" if all(answers.complete for answers in arms) else "every case that ran"
 
 
 def _skills(arms: Sequence[_Answers]) -> str:
@@ -150,7 +177,7 @@ def _some_wrong(arms: Sequence[_Answers], ground: str, where: str) -> str:
         tally = _tally(arms, where, does)
         return f"{tally}; there is nothing to compare with, so nothing is said of the skill."
     parts = [_effect(a, baseline, where) for a in skilled]
-    if len(skilled) == 1 and parts[0]:
+    if len(arms) == 2 and skilled[0].model == baseline.model and parts[0]:
         return f"{parts[0]}."
     return f"{_tally(arms, where, does)}."
 
@@ -173,9 +200,10 @@ def _effect(skilled: _Answers, baseline: _Answers, where: str) -> str:
 
 
 def _tally(arms: Sequence[_Answers], where: str, does: str) -> str:
-    said = [f"{a.right:,} of {a.judged:,} {_with(a.arm)}" for a in arms]
+    one_model = len({answers.model for answers in arms}) == 1
+    said = [f"{a.right:,} of {a.judged:,} {_with(a.arm) if one_model else f'in {a.arm.name}'}" for a in arms]
     listed = ", ".join(said[:-1]) + (" and " if len(said) > 1 else "") + said[-1]
-    return f"Of the kernels that the model wrote, {listed} are {does} in every case {where}"
+    return f"Of the kernels that {_models(arms)} wrote, {listed} are {does} in {_every(arms)} {where}"
 
 
 def _with(arm: Arm) -> str:

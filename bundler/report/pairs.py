@@ -25,17 +25,18 @@ class Pair:
 
 
 def code_pairs(loaded: Loaded) -> list[Pair]:
-    """The n-th answer without the skill and the n-th with each version; where no model wrote any, none.
+    """The n-th answer of a model without the skill, and its n-th with each version.
 
     The answers of one number have nothing else in common: each was written on its own.
     """
     arms = {arm.name: (arm, cs) for arm, cs in by_arm(loaded.experiment) if arm.origin is Origin.GENERATED}
-    baseline = next((cs for arm, cs in arms.values() if arm.skill is None), ())
+    model_of = loaded.experiment.model_of
     return [
         Pair(one.id, other.id, loaded.sources[one.id], loaded.sources[other.id])
-        for arm, candidates in arms.values()
-        if arm.skill is not None
-        for one, other in zip(baseline, candidates, strict=False)
+        for baseline, ones in arms.values()
+        for arm, others in arms.values()
+        if baseline.skill is None and arm.skill is not None and model_of(baseline) == model_of(arm)
+        for one, other in zip(ones, others, strict=False)
     ]
 
 

@@ -20,11 +20,13 @@ from bundler.model.experiment import Origin
 from bundler.model.host import Gpu, Host, Read
 from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Why
 from bundler.report.across import columns
+from bundler.report.diff import MOST_LINES, lines, side_by_side
 from bundler.report.gather import gather
 from bundler.report.headline import headline, remarks
 from bundler.report.markdown import pull_request
 from bundler.report.markup import code, fence, prose, quotation
 from bundler.report.pages import outdated, pages
+from bundler.report.pairs import code_pairs
 from tests.report.test_terminal import FORGERIES
 from tests.small import (
     GUIDANCE,
@@ -127,6 +129,23 @@ def test_the_device_decides_and_the_interpreter_is_remarked(loaded: Loaded) -> N
         "On the ground interpreter (host), without-skill/01 did not pass every case; what the interpreter "
         "fails may be its own limit."
     ]
+
+
+def test_a_case_that_did_not_run_is_no_pass(loaded: Loaded) -> None:
+    unrun = {"with-skill/01": {"n=100": NotRun(why=Why.NEEDS)}}
+    assert "are right in every case that ran on a GPU, with" in said(loaded, device=ground(loaded, unrun))
+
+
+def test_two_models_are_told_apart_and_not_held_against_one_another(small: Small) -> None:
+    other = dict.fromkeys(("name", "version", "sampling", "system_prompt", "date", "procedure"), "other")
+    small.arm("with-skill")["model"] = other
+    loaded = small.load()
+    assert said(loaded, device=ground(loaded)).startswith("Both kernels that 2 models wrote are right")
+    assert said(loaded, device=ground(loaded, {"with-skill/01": UNCOMPILABLE})) == (
+        "Of the kernels that 2 models wrote, 1 of 1 in without-skill and 0 of 1 in with-skill are right in "
+        "every case on a GPU."
+    )
+    assert code_pairs(loaded) == []
 
 
 def test_nothing_was_judged(loaded: Loaded) -> None:
@@ -382,6 +401,17 @@ def test_code_diff_shows_both_arms_and_both_prompts(small: Small) -> None:
     assert "--- without-skill\n+++ with-skill\n" in text
     assert f"+{GUIDANCE.decode().strip()}\n" in text
     assert f" {TASK.decode().strip()}\n" in text
+
+
+def test_a_long_text_is_cut_before_it_is_compared() -> None:
+    long = b"x\n" * (MOST_LINES + 5)
+    assert lines(long)[-2:] == ["x", "… 5 more lines"]
+    assert side_by_side(long, long) == []
+    assert [(row.change, row.left, row.right) for row in side_by_side(b"a\nb\n", b"a\nc\nd\n")] == [
+        ("same", "a", "a"),
+        ("changed", "b", "c"),
+        ("added", "", "d"),
+    ]
 
 
 def test_two_hosts_with_equal_cells_are_one_column(loaded: Loaded) -> None:
