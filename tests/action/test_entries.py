@@ -21,7 +21,7 @@ verify)
     [ -n "$NO_EVIDENCE" ] || echo '{}' > "$last"
     exit "${VERIFY:-0}" ;;
 report) echo "# Report of $2"; exit "${REPORT:-0}" ;;
-check) exit "${CHECK:-0}" ;;
+check) echo "::error::forged"; exit "${CHECK:-0}" ;;
 esac
 """
 
@@ -32,6 +32,7 @@ class Ended:
     calls: list[list[str]]
     summary: str
     err: str
+    out: str
 
 
 class Checkout:
@@ -86,7 +87,7 @@ class Checkout:
             check=False,
         )
         made = [call.splitlines() for call in calls.read_text().split("--\n") if call]
-        return Ended(ended.returncode, made, summary.read_text(), ended.stderr)
+        return Ended(ended.returncode, made, summary.read_text(), ended.stderr, ended.stdout)
 
 
 @pytest.fixture
@@ -195,6 +196,18 @@ def test_without_evidence(checkout: Checkout) -> None:
     assert ended.code == 3
     assert [call[0] for call in ended.calls] == ["check", "verify"]
     assert ended.summary == "### proof/a/one\n\nNothing was verified: bundler verify ended with 3.\n\n"
+
+
+def test_what_is_printed_is_no_command_of_the_runner(checkout: Checkout) -> None:
+    ended, again = (checkout.run(ENTRIES="proof/a/one", CHECK="3") for _ in range(2))
+    lines = ended.out.splitlines()
+    start, stop, forged, resume, end = lines[:5]
+    assert start == "::group::bundler check proof/a/one"
+    assert (forged, end) == ("::error::forged", "::endgroup::")
+    token = stop.removeprefix("::stop-commands::")
+    assert len(token) == 32
+    assert resume == f"::{token}::"
+    assert again.out.splitlines()[1] != stop
 
 
 def test_on_a_gpu(checkout: Checkout) -> None:
