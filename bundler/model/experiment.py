@@ -273,7 +273,7 @@ class Experiment(Frozen):
         _unique("arm", [arm.name for arm in self.arms])
         _unique("candidate", [candidate.id for candidate in self.candidates()])
         _unique("case", [case.id for case in self.expand()])
-        _unique("deviation", [note.field for note in self.deviations])
+        _unique("deviation", [note.field.value for note in self.deviations])
         _unique("led_to", [step.skill_version for step in self.led_to])
         if len(self.candidates()) > MAX_CANDIDATES:
             raise ValueError(f"{len(self.candidates())} candidates are over the limit of {MAX_CANDIDATES}")
