@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from bundler.experiment.load import Loaded
@@ -47,18 +47,29 @@ def heat_map(loaded: Loaded, column: Column) -> str:
     width = left + len(names) * _CELL + 16 + 4 * longest
     height = top + len(cases) * _CELL + 44
     parts = [_column_head(left + i * _CELL + 15, top - 8, name) for i, name in enumerate(names.values())]
-    seen: dict[str, None] = {}
-    for y, case in enumerate(cases):
+    rows = [_outcomes(column, names, case) for case in cases]
+    kinds = list(dict.fromkeys(rows))
+    for y, (case, row) in enumerate(zip(cases, rows, strict=True)):
         parts.append(_text(left - 8, top + y * _CELL + 15, case, "end"))
-        for x, name in enumerate(names):
-            outcome = column.group.report.cells[name].get(case)
-            word = outcome.outcome if outcome else "not-run"
-            seen[word] = None
-            parts.append(f'<use href="#{word}" x="{left + x * _CELL}" y="{top + y * _CELL}"/>')
-    legend = ", ".join(f"{signs.SIGNS[name]} {name}" for name in signs.SIGNS if name in seen)
+        parts.append(f'<use href="#r{kinds.index(row)}" x="{left}" y="{top + y * _CELL}"/>')
+    seen = [name for name in signs.SIGNS if any(name in row for row in kinds)]
+    legend = ", ".join(f"{signs.SIGNS[name]} {name}" for name in seen)
     parts.append(_text(16, height - 14, legend))
-    parts.insert(0, "<defs>" + "".join(_sign(name) for name in signs.SIGNS if name in seen) + "</defs>")
+    defined = [*map(_sign, seen), *(_row(number, row) for number, row in enumerate(kinds))]
+    parts.insert(0, "<defs>" + "\n".join(defined) + "</defs>")
     return _svg(width, height, f"Outcomes on {column.title}", legend, parts)
+
+
+def _outcomes(column: Column, names: Iterable[str], case: str) -> tuple[str, ...]:
+    """Of one case, by candidate; what the evidence lacks was not run."""
+    outcomes = [column.group.report.cells[name].get(case) for name in names]
+    return tuple(outcome.outcome if outcome else "not-run" for outcome in outcomes)
+
+
+def _row(number: int, row: Sequence[str]) -> str:
+    """A row is defined once, however many cases have it: the file goes into the bundle, and stays small."""
+    cells = "".join(f'<use href="#{name}" x="{x * _CELL}"/>' for x, name in enumerate(row))
+    return f'<g id="r{number}">{cells}</g>'
 
 
 def label(candidate: Candidate) -> str:

@@ -238,7 +238,8 @@ def test_a_chart_names_every_sign_and_escapes(small: Small) -> None:
     Parsed(svg)
     assert "&lt;b&gt;&amp;" in svg
     assert "✓ passed, ≠ wrong" in svg
-    assert svg.count("<use ") == 8
+    assert re.findall('<use href="#([a-z]+)" x="0"/>', svg) == ["passed"]
+    assert re.findall('<use href="#(r[0-9]+)"', svg) == ["r0", "r0"]  # both cases are alike
     assert charts.file_name(column) == "heatmap-interpreter--b-.svg"
 
 
