@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -50,7 +51,7 @@ def compare(
         _hold(experiment, evidence)
     across = across_hosts(evidence)
     if as_json:
-        typer.echo(across.model_dump_json(indent=1))
+        typer.echo(json.dumps(across.model_dump(mode="json"), indent=1))
     else:
         comparison.show(console(), across)
     raise typer.Exit(comparison.exit_code(across))

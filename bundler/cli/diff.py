@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
 from typing import Annotated
 
 import typer
-from pydantic import TypeAdapter
 
-from bundler.bundle.change import Change
 from bundler.bundle.diff import Packed, Side
 from bundler.bundle.diff import diff as changes
 from bundler.cli.console import console
@@ -38,7 +37,7 @@ def diff(
     with _side(before) as one, _side(after) as two:
         found = changes(one, two)
         if as_json:
-            typer.echo(TypeAdapter(tuple[Change, ...]).dump_json(found, indent=1))
+            typer.echo(json.dumps([change.model_dump(mode="json") for change in found], indent=1))
         else:
             show(console(), found, _notes(before, one, after, two), full=full)
     raise typer.Exit(ExitCode.DIFFERS if found else ExitCode.OK)

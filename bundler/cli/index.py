@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -37,7 +38,7 @@ def index(
     """
     found = gather(root)
     if as_json:
-        typer.echo(found.model_dump_json(indent=1))
+        typer.echo(json.dumps(found.model_dump(mode="json"), indent=1))
         return
     page, text = root / PAGE, markdown(found).encode()
     if not check:

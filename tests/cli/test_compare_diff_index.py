@@ -18,7 +18,7 @@ from bundler.cli import main
 from bundler.experiment.load import Loaded
 from bundler.judge.across_hosts import AcrossHosts
 from bundler.model.evidence import evidence_json
-from bundler.model.outcome import Outcome
+from bundler.model.outcome import Failed, Outcome, Phase
 from bundler.oci.archive import write_archive
 from bundler.report.index import Index
 from tests.small import HARNESS, PASSED, UNCOMPILABLE, WRONG, Small, answer, evidence, ground
@@ -84,6 +84,18 @@ def test_compare_takes_whatever_has_evidence(run: Run, small: Small, tmp_path: P
     ended = run("compare", small.folder, tmp_path / "kept", tmp_path / "x.tar")
     assert ended.code == 0, ended.err
     assert f"{tmp_path / 'x.tar'}: evidence/host.json" in ended.out.replace("\n", "")
+
+
+def test_json_is_ascii(run: Run, small: Small, tmp_path: Path) -> None:
+    """A stranger's text can turn no line around, nor forge one, on a terminal."""
+    loaded = small.load()
+    hostile = Failed(phase=Phase.RUN, error="\u202e\x1b[31m\x9b")
+    (tmp_path / "a.json").write_bytes(seen(loaded))
+    (tmp_path / "b.json").write_bytes(seen(loaded, hostile))
+    out = run("compare", tmp_path / "a.json", tmp_path / "b.json", "--json").out
+    assert r"\u202e\u001b[31m\u009b" in out
+    assert out.replace("\n", "").isascii()
+    assert out.replace("\n", "").isprintable()
 
 
 def test_compare_nothing(run: Run, small: Small, tmp_path: Path) -> None:
