@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
+import tempfile
 from pathlib import Path
 
 from bundler.errors import UnavailableError
+
+
+def check_writable(path: Path) -> None:
+    """Raise UnavailableError where ``write_whole`` would, before work is spent on what cannot be kept."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".bundler-") as probe:
+            probe.write(b"{}")
+            probe.flush()
+    except OSError as error:
+        raise _cannot_write(path, error) from None
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -23,7 +38,11 @@ def write_whole(path: Path, data: bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        raise UnavailableError(
-            f"{str(path)!r} cannot be written: {error.strerror}",
-            hint="free some space, or name a file in a folder that you may write to",
-        ) from None
+        raise _cannot_write(path, error) from None
+
+
+def _cannot_write(path: Path, error: OSError) -> UnavailableError:
+    return UnavailableError(
+        f"{str(path)!r} cannot be written: {error.strerror}",
+        hint="free some space, or name a file in a folder that you may write to",
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bundler.errors import UnavailableError
-from bundler.files import write_whole
+from bundler.files import check_writable, write_whole
 
 
 @pytest.fixture
@@ -56,3 +56,11 @@ def test_a_long_name(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match="File name too long"):
         write_whole(tmp_path / ("x" * 256), b"one")
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_checked_beforehand(tmp_path: Path) -> None:
+    check_writable(tmp_path / "new/x")
+    assert list((tmp_path / "new").iterdir()) == []
+    for path in (tmp_path, Path("/proc/x"), Path("/dev/null/x")):
+        with pytest.raises(UnavailableError, match="cannot be written"):
+            check_writable(path)

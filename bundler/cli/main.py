@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import signal
@@ -109,8 +110,7 @@ def _run() -> int:
         # typer and rich end so, outside standalone mode, only when who read our output has gone.
         return ExitCode.UNAVAILABLE
     except OSError as error:
-        # What was foreseen is a BundlerError by now; left is an output that cannot be written.
-        return _unprinted(error)
+        return _refused(error)
     except Exception as error:
         # typer's own errors, whose class moves from release to release, know how to show themselves.
         if not (hasattr(error, "show") and hasattr(error, "format_message")):
@@ -121,10 +121,21 @@ def _run() -> int:
 
 
 def _told(error: BundlerError) -> int:
-    """Line by line, since a part of it may be a stranger's."""
-    for line in f"error: {error}".splitlines():
-        print(plain(line, 2000), file=sys.stderr)
+    """Line by line, since a part of it may be a stranger's, as what a harness raised is."""
+    first, *more = f"error: {error}".splitlines()
+    print(plain(first, 2000), file=sys.stderr)
+    for line in more:  # indented, so that none can pass for a line of bundler's own
+        print(plain(f"  {line.removeprefix('  ')}", 2000), file=sys.stderr)
     return error.exit_code
+
+
+def _refused(error: OSError) -> int:
+    """What was foreseen is a BundlerError by now; left are the temporary folder, a file, our own output."""
+    if error.filename is None and error.errno != errno.ENOENT:  # tempfile's own error names no file
+        return _unprinted(error)
+    what = f"{error.filename!r} was refused: {error.strerror}" if error.filename else str(error.strerror)
+    hint = "bundler has to write to TMPDIR or /tmp (in a container: --tmpfs /tmp:exec), and to start Python"
+    return _told(UnavailableError(what, hint=hint))
 
 
 def _unprinted(error: OSError) -> int:

@@ -118,6 +118,6 @@ def extract(
         except OSError as error:
             raise UnavailableError(
                 f"{str(folder)!r} cannot be written: {error.strerror or error}"[:500],
-                hint="in a container, mount a folder there that its user may write to",
+                hint="name a new folder; in a container, mount one and run it with --user $(id -u):$(id -g)",
             ) from None
     typer.echo(f"{folder}")

@@ -16,7 +16,7 @@ from bundler.cli.console import console
 from bundler.engine import target as targets
 from bundler.engine.verify import Engine, Options, Replayed, verified
 from bundler.errors import ExitCode, UsageError
-from bundler.files import write_whole
+from bundler.files import check_writable, write_whole
 from bundler.judge.verdict import exit_code, hold
 from bundler.model.evidence import Evidence, evidence_json
 from bundler.replay.request import Watch
@@ -50,6 +50,8 @@ def verify(
     4: nothing could be judged. 5: a control misbehaved. 6: something needed is not there. 7: cut short.
     """
     selection = options.Selection(ground, arch, candidate, case, seed, jobs)
+    if json_ not in (None, "-"):
+        check_writable(Path(json_))
     out = console(stderr=json_ == "-")
     out.quiet = progress.for_another()
     errors = console(stderr=True)
@@ -62,8 +64,10 @@ def verify(
             say=lambda line: errors.print(Text(plain(line), "dim")),
         )
         with verified(targets.parse(target or default_target()), selection.request, how) as replayed:
-            save(replayed.evidence)
-            code = _report(out, replayed, matrix)
+            try:
+                save(replayed.evidence)
+            finally:  # a disk that has filled up since hides no verdict
+                code = _report(out, replayed, matrix)
     raise typer.Exit(code)
 
 

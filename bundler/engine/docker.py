@@ -158,6 +158,8 @@ class Container:
             except KeyboardInterrupt:
                 self._made.stop(timeout=STOP_S)
                 stdout = _taken(self._made.logs(stdout=True, stderr=False, stream=True))
+                if not stdout.strip():  # it had no cell yet, or did not heed
+                    raise
             return Ran(int(self._made.wait()["StatusCode"]), stdout)
         except (APIError, RequestException) as error:
             raise UnavailableError(f"Docker stopped answering: {_said(error)}", hint=_LOGS) from None

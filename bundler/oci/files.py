@@ -57,8 +57,11 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Writer]:
 
 def cannot_write(path: Path, error: OSError) -> UnavailableError:
     """The error for a write below ``path`` that the system refused."""
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    hint = "free some space there, or write somewhere else" if full else "write to a folder that is yours"
+    hint = "write to a folder that is yours"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        hint = "free some space there, or write somewhere else"
+    elif error.errno == errno.ENOENT:
+        hint = "make that folder first, or write somewhere else"
     return UnavailableError(f"{str(path)!r} cannot be written: {error.strerror}", hint=hint)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +15,8 @@ import pytest
 
 from bundler import __version__
 from bundler.bundle.freeze import freeze
-from bundler.cli import main
-from bundler.errors import BundlerError, ExitCode
+from bundler.cli import main, verify
+from bundler.errors import BadExperiment, BundlerError, ExitCode
 from bundler.oci.archive import write_archive
 from tests.small import ID, Small, answer, evidence, ground
 
@@ -158,6 +160,45 @@ def test_an_output_that_cannot_be_written(run: Run, small: Small) -> None:
         assert "\n  → " in ended.err
 
 
+def test_a_folder_that_is_not_there_yet(run: Run, small: Small, tmp_path: Path) -> None:
+    ended = run("freeze", small.write(), "--bare", "-o", tmp_path / "none/x.tar")
+    assert ended.code == 6
+    assert "make that folder first" in ended.err
+
+
+@pytest.mark.parametrize("output", ["/proc/x.json", "/etc"])
+def test_evidence_that_cannot_be_kept_costs_no_replay(
+    run: Run, small: Small, monkeypatch: pytest.MonkeyPatch, output: str
+) -> None:
+    monkeypatch.setattr(verify, "verified", lambda *_: pytest.fail("the replay was started"))
+    ended = run("verify", small.write(), "--engine", "host", "--json", output)
+    assert (ended.code, ended.out) == (6, "")
+    assert f"'{output}' cannot be written" in ended.err
+
+
+def test_no_temporary_folder(run: Run, small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("freeze", small.write(), "--bare", "-o", tmp_path / "x.tar")
+    for refused, said in (
+        (
+            PermissionError(errno.EACCES, "Permission denied", "/a/folder"),
+            "'/a/folder' was refused: Permission",
+        ),
+        (
+            FileNotFoundError(errno.ENOENT, "No usable temporary directory found"),
+            "No usable temporary directory",
+        ),
+    ):
+
+        def refuse(*_: object, refused: OSError = refused, **__: object) -> str:
+            raise refused
+
+        monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+        ended = run("show", tmp_path / "x.tar")
+        assert ended.code == 6
+        assert f"error: {said}" in ended.err
+        assert "TMPDIR" in ended.err
+
+
 def test_hostile_text_in_an_error(run: Run, small: Small) -> None:
     small.declared["base_task"]["path"] = "x\x1b[31m\u202e\nREPRODUCED"
     small.put(f"proof/{ID}/experiment.yaml", b"")
@@ -165,6 +206,19 @@ def test_hostile_text_in_an_error(run: Run, small: Small) -> None:
     assert ended.code == 3
     assert [c for c in ended.err if c != "\n" and not c.isprintable()] == []
     assert not any(line.startswith("REPRODUCED") for line in ended.err.splitlines())
+
+
+def test_a_strangers_lines_stay_within_the_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise BadExperiment("the harness failed: x\n\nREPRODUCED: all\n\terror: y", hint="read it")
+
+    monkeypatch.setattr("bundler.engine.target.parse", refuse)
+    ended = run("verify", "x")
+    assert ended.code == 3
+    first, *more = ended.err.splitlines()
+    assert first == "error: the harness failed: x"
+    assert [line for line in more if not line.startswith("  ")] == []
+    assert more[-1] == "  → read it"
 
 
 def test_a_name_that_is_not_utf8(run: Run) -> None:
