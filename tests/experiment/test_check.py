@@ -528,6 +528,15 @@ def test_a_note_on_one_gpu_does_not_cover_another(story: Small) -> None:
     assert found(story) == []
 
 
+def test_a_note_need_not_name_what_was_planned(sound: Small) -> None:
+    record(sound)
+    loaded = sound.load()
+    sound.record(evidence(loaded, {"device": ground(loaded)}, host=on("NVIDIA H200")), "later")
+    note = {"field": "hardware", "note": "Run on an H200 as well.", "load_bearing": "none"}
+    sound.declared["deviations"] = [note]
+    assert found(sound) == []
+
+
 def test_a_note_that_says_nothing_is_none(story: Small) -> None:
     story.declared["deviations"] = [{"field": "hardware", "note": " \n", "load_bearing": "timing"}]
     assert found(story)[0] == ("error", "declaration")
