@@ -141,6 +141,14 @@ def test_headings_are_in_order_and_tables_have_headers(facts: Facts) -> None:
     assert {f"#{name}" for name in ids} >= targets
 
 
+def test_a_cell_that_was_not_run_says_why(small: Small) -> None:
+    loaded = small.load()
+    outcomes = {"with-skill/01": {"n=1": NotRun(why=Why.NO_LAUNCH)}}
+    facts = gather(loaded, [("x.json", evidence(loaded, {"device": ground(loaded, outcomes)}))])
+    cell = '<td class="o-not-run" title="not-run: no-launch"><span aria-hidden="true">·</span>'
+    assert page(facts).count(cell) == 1
+
+
 def test_the_same_facts_give_the_same_page(deviating: Facts) -> None:
     assert page(deviating) == page(deviating)
 
@@ -214,6 +222,14 @@ def test_errors_are_drawn_against_size_where_there_is_a_tolerance(deviating: Fac
     assert ">tolerance<" in svg
     assert len(re.findall('class="ok"', svg)) == 2
     assert len(re.findall('class="bad"', svg)) == 1
+
+
+def test_an_empty_case_has_no_place_on_a_log_axis(small: Small) -> None:
+    small.declared["cases"] = [{"id": "n={n}", "axes": [[{"n": 0}, {"n": 8}]]}]
+    loaded = small.load()
+    outcomes = {"with-skill/01": Passed(error=0.5)}
+    (column,) = columns((("host", evidence(loaded, {"device": ground(loaded, outcomes)})),))
+    assert [point.size for point in points(loaded, column)] == [8]
 
 
 def test_higher_errors_are_drawn_higher_and_the_tolerance_between() -> None:

@@ -203,6 +203,16 @@ def test_held_against_the_recorded(small: Small) -> None:
     check("pull-request-differs.md", pull_request(gather(loaded, [("a/now.json.gz", now)])))
 
 
+def test_an_invalid_ground_is_called_so_and_disagrees_with_none(small: Small) -> None:
+    loaded = small.load()
+    invalid = ground(loaded, {"with-skill/01": UNCOMPILABLE}, status="invalid", reason="a control passed")
+    text = shown(small, {"device": invalid, "interpreter": ground(loaded)})
+    assert "- device (laptop): all cells: <code>invalid: a control passed</code>\n" in text
+    assert "| with-skill (skill 0.1.0) | 0/2 invalid | 2/2 |" in text
+    assert "with-skill/01 on device (laptop, invalid): 2 cases" in text
+    assert "Where the grounds disagree" not in text
+
+
 def test_no_evidence(small: Small) -> None:
     check("pull-request-nothing.md", pull_request(gather(small.load())))
 
