@@ -139,6 +139,10 @@ class Oracle:
             "docs/experiments.md shows one",
         )
 
+    def stop(self) -> None:
+        """Kill the process, whatever another thread is still asking of it; that thread gets BadExperiment."""
+        self._worker.kill()
+
     def close(self) -> None:
         """End the process."""
         self._worker.close()

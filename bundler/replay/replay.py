@@ -64,6 +64,7 @@ class _Replay:
         self._checkpoint_at = self._clock + _CHECKPOINT_S
         self._lock = threading.Lock()
         self._stop = threading.Event()
+        self._stop_harness: Callable[[], None] = lambda: None
         self._host: Host = probe_host()
 
     def run(self) -> Evidence:
@@ -82,6 +83,7 @@ class _Replay:
         oracle = stack.enter_context(
             Oracle(oracle_zygote, self._loaded.experiment, self._loaded.harness, self._request.seed)
         )
+        self._stop_harness = oracle.stop
         self._judge_isolation["harness"] = _summary(oracle.isolation)
         if self._request.device or self._request.architectures:
             assembler = compile_ground.Assembler(stack.enter_context(_zygote("assembler")))
@@ -202,6 +204,7 @@ class _Replay:
             except KeyboardInterrupt:
                 self._stop.set()
                 zygote.close()
+                self._stop_harness()
                 raise
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)

@@ -171,6 +171,32 @@ def test_a_replay_that_is_ended_leaves_what_it_had(slow: Small, number: signal.S
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_harness_that_never_answers_does_not_hold_an_interrupt(
+    small: Small, number: signal.Signals
+) -> None:
+    harness = (small.folder / "harness.py").read_bytes()
+    hanging = b"def inputs(case, which, make):\n    while case['n'] == 100:\n        pass\n"
+    harness = harness.replace(b"def inputs(case, which, make):\n", hanging)
+    small.file("harness.py", harness)
+    small.write()
+    process = start(*LONG, cwd=small.root, progress=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if b'"done": 1' in line:
+            break
+    time.sleep(1)
+    process.send_signal(number)
+    began = time.monotonic()
+    code, _, err = ended(process)
+    assert code == 7, err.decode()
+    assert time.monotonic() - began < 20
+    evidence = Evidence.model_validate_json((small.root / "x.json").read_bytes())
+    assert not evidence.complete
+    assert evidence.grounds["interpreter"].cells["without-skill/01"]["n=100"].outcome == "not-run"
+
+
+@pytest.mark.torch
 @pytest.mark.slow
 def test_a_replay_that_is_killed_leaves_its_last_checkpoint(slow: Small) -> None:
     process = start(*LONG, cwd=slow.root)
