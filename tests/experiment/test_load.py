@@ -279,6 +279,14 @@ def test_every_wrong_field_is_listed(small: Small) -> None:
     ]
 
 
+def test_a_rule_across_fields_does_not_print_the_whole_file(small: Small) -> None:
+    small.declared["cases"][0]["id"] = "{nope}"
+    small.write()
+    with pytest.raises(BadExperiment, match="'{nope}' names 'nope'") as refused:
+        load(small.folder)
+    assert "sha256" not in refused.value.problem
+
+
 def test_a_declaration_that_is_a_list(small: Small) -> None:
     small.put(f"proof/{ID}/experiment.yaml", b"- 1\n")
     with pytest.raises(BadExperiment, match=r"experiment.yaml is no mapping"):
