@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 import bundler
+from bundler.bundle.reach import module_name, reached
 from bundler.digest import Digest
 from bundler.errors import BadBundle
 from bundler.experiment.load import Loaded, load
@@ -22,12 +23,8 @@ BUNDLE_PREFIX = "bundle"
 """Where the experiment lies in the image: the repository's own layout, below this folder."""
 REPLAYER_PREFIX = "opt/bundler"
 
-_MAIN = b"""import sys
-
-from bundler.cli.main import main
-
-sys.exit(main())
-"""
+_COMMANDS = "bundler.cli.inside"
+_MAIN = f"from {_COMMANDS} import main\n\nmain()\n".encode()
 
 
 class Contents(Frozen):
@@ -41,10 +38,21 @@ class Contents(Frozen):
     """By path below the bundle's folder, this list left out."""
 
 
+def generated_names(experiment: Id) -> frozenset[str]:
+    """What ``bundler report --pages`` writes into an experiment's folder, made from the rest of it."""
+    kernel = experiment.rpartition("/")[2]
+    return frozenset({f"{kernel}-proof.md", "code-diff.md", "charts"})
+
+
 def experiment_entries(loaded: Loaded) -> list[Entry]:
-    """The experiment's folder, the skill's, and the list of both. Raises BadExperiment as ``read_tree``."""
+    """The experiment's folder less what is generated, the skill's, and the list of both.
+
+    Raises BadExperiment as ``read_tree``.
+    """
     experiment = loaded.experiment
-    entries = _below(f"proof/{experiment.id}", loaded.folder)
+    generated = generated_names(experiment.id)
+    folder = _below(f"proof/{experiment.id}", loaded.folder)
+    entries = [e for e in folder if e.path.split("/")[3] not in generated]
     entries += _below(f"skills/{experiment.skill}", loaded.root / "skills" / experiment.skill)
     contents = Contents(
         schema=SCHEMA,
@@ -61,12 +69,16 @@ def _below(prefix: str, folder: Path) -> list[Entry]:
 
 
 def replayer_entries() -> list[Entry]:
-    """bundler itself as it runs here: its Python files, and what starts them."""
+    """bundler itself as it runs here, as far as a bundle's own commands need it, and what starts it."""
     package = Path(bundler.__file__).resolve().parent
-    files = [e for e in read_tree(package) if e.path.endswith(".py")]
+    files = {f"bundler/{e.path}": e.data for e in read_tree(package) if e.path.endswith(".py")}
+    sources = {module_name(path): data for path, data in files.items()}
+    # Processes are started by name, which no import shows.
+    started = [name for name in sources if name.startswith(("bundler.worker", "bundler.host"))]
+    needed = reached(sources, [_COMMANDS, *started])
     return [
         Entry("__main__.py", _MAIN),
-        *(Entry(f"bundler/{e.path}", e.data) for e in files),
+        *(Entry(path, data) for path, data in files.items() if module_name(path) in needed),
     ]
 
 

@@ -28,7 +28,7 @@ def gather(loaded: Loaded, evidence: Sequence[tuple[str, Evidence]] = ()) -> Fac
     return Facts(
         loaded,
         named,
-        derive_deviations(loaded.experiment, named),
+        derive_deviations(loaded.experiment, loaded.recorded),
         tuple(held),
         _analysis(loaded),
     )

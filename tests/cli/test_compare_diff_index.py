@@ -83,7 +83,7 @@ def test_compare_takes_whatever_has_evidence(run: Run, small: Small, tmp_path: P
     write_archive(freeze(small.load(), None).image, tmp_path / "x.tar", reference="x:1")
     ended = run("compare", small.folder, tmp_path / "kept", tmp_path / "x.tar")
     assert ended.code == 0, ended.err
-    assert f"{tmp_path / 'x.tar'}: evidence/host.json" in ended.out.replace("\n", "")
+    assert f"{tmp_path / 'x.tar'}:evidence/host.json" in "".join(ended.out.split())
 
 
 def test_json_is_ascii(run: Run, small: Small, tmp_path: Path) -> None:
