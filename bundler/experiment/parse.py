@@ -82,7 +82,7 @@ def _problems(error: Exception) -> str:
 
 
 def _problem(place: tuple[int | str, ...], message: str, given: object) -> str:
-    if not place:  # a rule across fields: its message quotes what breaks it, the input would be the whole file
+    if not place:  # a rule across fields; what was given would be the whole file
         return f"  the whole: {message:.400}"
     where = ".".join(str(part) for part in place)
     return f"  {where:.200}: {message:.400} (given: {_SHORT.repr(given)})"

@@ -282,7 +282,7 @@ def test_every_wrong_field_is_listed(small: Small) -> None:
 def test_a_rule_across_fields_does_not_print_the_whole_file(small: Small) -> None:
     small.declared["cases"][0]["id"] = "{nope}"
     small.write()
-    with pytest.raises(BadExperiment, match="'{nope}' names 'nope'") as refused:
+    with pytest.raises(BadExperiment, match="names 'nope', which is no parameter") as refused:
         load(small.folder)
     assert "sha256" not in refused.value.problem
 
