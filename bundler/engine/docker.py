@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from docker.types import DeviceRequest
 from requests.exceptions import RequestException
 
 from bundler.bundle.freeze import ENTRYPOINT, USER
+from bundler.digest import Digest
 from bundler.errors import BadBundle, UnavailableError, UsageError
 from bundler.oci.tree import Entry
 from bundler.oci.untar import Kind, read_members
@@ -26,6 +27,8 @@ MAX_OUTPUT_BYTES = 64 << 20
 MAX_BUNDLE_BYTES = 64 << 20
 TMPFS = "rw,exec,nosuid,nodev,size=8g,mode=1777"
 """Of /tmp, the one place that is writable; Triton loads the launcher that it compiles from there."""
+LABEL = "bundler"
+"""On every container, so that those of a killed process can be found: docker ps --filter label=bundler."""
 GPU_NODES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
 """What NVIDIA's driver makes on Linux, and under WSL2."""
 HARDENING: dict[str, Any] = {
@@ -47,6 +50,15 @@ class Ran:
 
     exit_code: int
     stdout: bytes
+
+
+@dataclass(frozen=True)
+class ImageFacts:
+    """What Docker says of an image; the labels are a stranger's, the layers Docker verified."""
+
+    labels: Mapping[str, str]
+    layers: tuple[Digest, ...]
+    """Their diff ids, from the bottom."""
 
 
 class Docker:
@@ -102,6 +114,7 @@ class Docker:
                 entrypoint=list(ENTRYPOINT),
                 device_requests=gpus,
                 environment={"BUNDLER_PROGRESS": "lines"},
+                labels=[LABEL],
                 **HARDENING,
             )
         except ImageNotFound:
@@ -146,6 +159,15 @@ class Container:
             for m in members
             if m.kind is Kind.FILE
         ]
+
+    def image(self) -> ImageFacts:
+        """What it was made from."""
+        try:
+            said = self._made.image.attrs
+            labels = said["Config"].get("Labels") or {}
+            return ImageFacts(labels, tuple(map(Digest, said["RootFS"]["Layers"])))
+        except (DockerException, RequestException, KeyError, ValueError) as error:
+            raise UnavailableError(f"Docker cannot describe the image: {_said(error)}", hint=_LOGS) from None
 
     def run(self, on_stderr: Callable[[bytes], None]) -> Ran:
         """Start it and wait for its end; stderr is handed over as it comes.

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bundler.bundle.content import open_bundle, replayer_entries
+from bundler.bundle.content import replayer_entries
 from bundler.bundle.unpack import Parts
 from bundler.digest import Digest
 from bundler.engine.inside import Lines, arguments, other_request
+from bundler.engine.reading import connect, read_out
 from bundler.engine.target import Archive, Folder, ImageName, Target, load_folder, opened
 from bundler.errors import BadBundle, BadEvidence, UnavailableError
 from bundler.experiment.load import Loaded, mismatch
@@ -21,7 +22,6 @@ from bundler.experiment.parse import parse_evidence
 from bundler.model.evidence import Evidence
 from bundler.oci.archive import write_archive
 from bundler.oci.image import Image
-from bundler.oci.unpack import unpack
 from bundler.replay.replay import replay
 from bundler.replay.request import Request, Watch
 
@@ -94,7 +94,7 @@ def _by_name(target: ImageName, plan: Plan, options: Options) -> Replayed:
             f"{target.name!r} is an image's name, which only an engine can resolve",
             hint=f"docker save {target.name} -o FILE, then name the file",
         )
-    with contextlib.closing(_connect()) as docker:
+    with contextlib.closing(connect()) as docker:
         return _in_docker(docker, target.name, plan, options, None)
 
 
@@ -112,22 +112,11 @@ def _docker_for(bundle: Parts, options: Options) -> Docker | None:
     if options.engine is Engine.HOST or (options.engine is Engine.AUTO and not bundle.base_digest):
         return None
     try:
-        return _connect()
+        return connect()
     except UnavailableError:
         if options.engine is Engine.DOCKER:
             raise
         return None
-
-
-def _connect() -> Docker:
-    """The engine; its client is imported here alone, since a bundle's runtime has none."""
-    try:
-        from bundler.engine.docker import Docker  # noqa: PLC0415
-    except ImportError:
-        raise UnavailableError(
-            "the Python package docker is not installed", hint="pip install docker, or add --engine host"
-        ) from None
-    return Docker.connect()
 
 
 def _on_host(
@@ -150,8 +139,9 @@ def _on_host(
 def _in_docker(docker: Docker, image: str, plan: Plan, options: Options, digest: Digest | None) -> Replayed:
     """Run the bundle's own container; only its evidence is taken, and judged here."""
     gpu = options.gpu and docker.has_gpu()
-    with docker.container(image, ["--help"], gpu=False) as asked, tempfile.TemporaryDirectory() as scratch:
-        loaded = _read_out(asked, Path(scratch) / "bundle")
+    scratch_folder = tempfile.TemporaryDirectory(prefix="bundler-")
+    with docker.container(image, ["--help"], gpu=False) as asked, scratch_folder as scratch:
+        loaded = read_out(asked, Path(scratch) / "bundle")
         note = _replayer_note(asked)
         request = plan(loaded)
         with docker.container(image, arguments(request), gpu=gpu) as container:
@@ -163,11 +153,6 @@ def _in_docker(docker: Docker, image: str, plan: Plan, options: Options, digest:
         evidence = evidence.model_copy(update={"subject": subject})
         no_gpu = () if gpu or not options.gpu else ("Docker here hands out no GPU",)
         return Replayed(loaded, evidence, (*note, *no_gpu))
-
-
-def _read_out(container: Container, folder: Path) -> Loaded:
-    unpack(container.entries("/bundle"), folder)
-    return open_bundle(folder)
 
 
 def _replayer_note(container: Container) -> tuple[str, ...]:

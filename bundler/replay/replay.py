@@ -276,6 +276,8 @@ class _Replay:
         if not reason:
             reason = misbehaviour(self._loaded.experiment, Ground(name.split(":", maxsplit=1)[0]), grid)
             status = "invalid" if reason else "judged"
+            if reason and self._request.cases is not None:
+                reason += f"; only {len(self._cases)} cases were selected, and it may be right on those"
         return GroundReport(
             status=status,
             reason=reason,

@@ -1,0 +1,83 @@
+"""The experiment in whatever holds it, an image that Docker has included. Nothing of it is run."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bundler.bundle.content import open_bundle
+from bundler.engine.target import Archive, Folder, Target, load_folder, opened
+from bundler.errors import UnavailableError
+from bundler.experiment.load import Loaded
+from bundler.oci.unpack import unpack
+
+if TYPE_CHECKING:
+    from bundler.engine.docker import Container, Docker, ImageFacts
+
+
+@dataclass(frozen=True)
+class InDocker:
+    """What an image that Docker has holds."""
+
+    loaded: Loaded
+    facts: ImageFacts
+
+
+@contextlib.contextmanager
+def experiment_of(target: Target) -> Iterator[Loaded]:
+    """The experiment that ``target`` holds; its files are there inside the block.
+
+    Raises BundlerError, as everything that it calls; UnavailableError where an image is named and no Docker
+    answers.
+    """
+    if isinstance(target, Folder):
+        yield load_folder(target.path)
+    elif isinstance(target, Archive):
+        with opened(target.path) as bundle:
+            yield bundle.loaded
+    else:
+        with in_docker(target.name) as image:
+            yield image.loaded
+
+
+@contextlib.contextmanager
+def in_docker(name: str) -> Iterator[InDocker]:
+    """The experiment in the image ``name``, read out of a container that is made and never started."""
+    with (
+        contextlib.closing(_connect_to_read(name)) as docker,
+        docker.container(name, ["--help"], gpu=False) as container,
+        tempfile.TemporaryDirectory(prefix="bundler-") as scratch,
+    ):
+        yield InDocker(read_out(container, Path(scratch) / "bundle"), container.image())
+
+
+def read_out(container: Container, folder: Path) -> Loaded:
+    """The experiment in a container, whether or not it ran, unpacked below ``folder``."""
+    unpack(container.entries("/bundle"), folder)
+    return open_bundle(folder)
+
+
+def connect() -> Docker:
+    """The engine; its client is imported here alone, since a bundle's runtime has none."""
+    try:
+        from bundler.engine.docker import Docker  # noqa: PLC0415
+    except ImportError:
+        raise UnavailableError(
+            "the Python package docker is not installed", hint="pip install docker, or add --engine host"
+        ) from None
+    return Docker.connect()
+
+
+def _connect_to_read(name: str) -> Docker:
+    """The same for a command that has no --engine to turn to."""
+    try:
+        return connect()
+    except UnavailableError as error:
+        raise UnavailableError(
+            f"{name!r} is an image's name, and {error.problem}",
+            hint="start Docker, or name a tar, an OCI layout or a folder",
+        ) from None
