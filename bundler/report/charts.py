@@ -18,7 +18,7 @@ from bundler.report import signs
 from bundler.report.across import Column, Point, Series
 from bundler.report.text import plain
 
-_CELL = 22
+CELL = 22
 _STYLE = (
     "text{font:12px system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;fill:#1c2128}"
     ".mid{text-anchor:middle}.end{text-anchor:end}.grid{stroke:#c9ced6}"
@@ -44,31 +44,31 @@ def heat_map(loaded: Loaded, column: Column) -> str:
     cases = [case.id for case in loaded.experiment.expand()]
     longest = max(map(len, names.values()), default=0)
     left, top = 24 + 7 * max(map(len, cases)), 24 + 6 * longest
-    width = left + len(names) * _CELL + 16 + 4 * longest
-    height = top + len(cases) * _CELL + 44
-    parts = [_column_head(left + i * _CELL + 15, top - 8, name) for i, name in enumerate(names.values())]
-    rows = [_outcomes(column, names, case) for case in cases]
+    width = left + len(names) * CELL + 16 + 4 * longest
+    height = top + len(cases) * CELL + 44
+    parts = [_column_head(left + i * CELL + 15, top - 8, name) for i, name in enumerate(names.values())]
+    rows = [outcomes_of(column, names, case) for case in cases]
     kinds = list(dict.fromkeys(rows))
     for y, (case, row) in enumerate(zip(cases, rows, strict=True)):
-        parts.append(_text(left - 8, top + y * _CELL + 15, case, "end"))
-        parts.append(f'<use href="#r{kinds.index(row)}" x="{left}" y="{top + y * _CELL}"/>')
+        parts.append(text(left - 8, top + y * CELL + 15, case, "end"))
+        parts.append(f'<use href="#r{kinds.index(row)}" x="{left}" y="{top + y * CELL}"/>')
     seen = [name for name in signs.SIGNS if any(name in row for row in kinds)]
     legend = ", ".join(f"{signs.SIGNS[name]} {name}" for name in seen)
-    parts.append(_text(16, height - 14, legend))
-    defined = [*map(_sign, seen), *(_row(number, row) for number, row in enumerate(kinds))]
+    parts.append(text(16, height - 14, legend))
+    defined = [*map(sign_of, seen), *(row_of(number, row) for number, row in enumerate(kinds))]
     parts.insert(0, "<defs>" + "\n".join(defined) + "</defs>")
-    return _svg(width, height, f"Outcomes on {column.title}", legend, parts)
+    return svg(width, height, f"Outcomes on {column.title}", legend, parts)
 
 
-def _outcomes(column: Column, names: Iterable[str], case: str) -> tuple[str, ...]:
+def outcomes_of(column: Column, names: Iterable[str], case: str) -> tuple[str, ...]:
     """Of one case, by candidate; what the evidence lacks was not run."""
     outcomes = [column.group.report.cells[name].get(case) for name in names]
     return tuple(outcome.outcome if outcome else "not-run" for outcome in outcomes)
 
 
-def _row(number: int, row: Sequence[str]) -> str:
+def row_of(number: int, row: Sequence[str]) -> str:
     """A row is defined once, however many cases have it: the file goes into the bundle, and stays small."""
-    cells = "".join(f'<use href="#{name}" x="{x * _CELL}"/>' for x, name in enumerate(row))
+    cells = "".join(f'<use href="#{name}" x="{x * CELL}"/>' for x, name in enumerate(row))
     return f'<g id="r{number}">{cells}</g>'
 
 
@@ -78,13 +78,13 @@ def label(candidate: Candidate) -> str:
 
 
 def _column_head(x: int, y: int, name: str) -> str:
-    return f'<g transform="translate({x} {y}) rotate(-60)">{_text(0, 0, name)}</g>'
+    return f'<g transform="translate({x} {y}) rotate(-60)">{text(0, 0, name)}</g>'
 
 
-def _sign(name: str) -> str:
+def sign_of(name: str) -> str:
     """One outcome, to be placed by ``use``."""
     return (
-        f'<g id="{name}"><rect class="{name}" width="{_CELL - 2}" height="{_CELL - 2}" rx="3"/>'
+        f'<g id="{name}"><rect class="{name}" width="{CELL - 2}" height="{CELL - 2}" rx="3"/>'
         f'<text class="mid t-{name}" x="10" y="15">{signs.SIGNS[name]}</text></g>'
     )
 
@@ -112,19 +112,19 @@ def errors(points: Sequence[Point], title: str, size: str) -> str:
     for power in range(low, high + 1):
         y = at_y(10.0**power)
         parts.append(f'<line class="grid" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(_text(left - 8, y + 4, "0" if power == low else _power(power), "end"))
+        parts.append(text(left - 8, y + 4, "0" if power == low else _power(power), "end"))
     for power in range(first, last + 1):
-        parts.append(_text(at_x(10**power), bottom + 18, _power(power), "mid"))
+        parts.append(text(at_x(10**power), bottom + 18, _power(power), "mid"))
     limit = at_y(1)
     parts.append(f'<line class="limit" x1="{left}" x2="{right}" y1="{limit:.1f}" y2="{limit:.1f}"/>')
-    parts.append(_text(right, limit - 5, "tolerance", "end"))
+    parts.append(text(right, limit - 5, "tolerance", "end"))
     parts += [_mark(at_x(p.size), at_y(p.error), p) for p in points]
-    parts.append(_text((left + right) / 2, height - 26, f"size: {size}", "mid"))
-    parts.append(_text((left + right) / 2, height - 8, _key(points), "mid"))
+    parts.append(text((left + right) / 2, height - 26, f"size: {size}", "mid"))
+    parts.append(text((left + right) / 2, height - 8, _key(points), "mid"))
     parts.append(f'<g transform="translate(16 {(top + bottom) / 2:.1f}) rotate(-90)">')
-    parts.append(_text(0, 0, "error / tolerance", "mid") + "</g>")
+    parts.append(text(0, 0, "error / tolerance", "mid") + "</g>")
     worst = max((p.error for p in points), default=0)
-    return _svg(width, height, title, f"{len(points)} cells; largest error {worst:.3g} tolerances", parts)
+    return svg(width, height, title, f"{len(points)} cells; largest error {worst:.3g} tolerances", parts)
 
 
 def _key(points: Sequence[Point]) -> str:
@@ -147,24 +147,27 @@ _SHAPES = {
 def _mark(x: float, y: float, point: Point) -> str:
     said = f"{point.candidate}, size {point.size:,}: {point.error:.3g} tolerances"
     path = _SHAPES[point.series][1].format(x=f"{x:.1f}", y=f"{y:.1f}")
-    return f'<path class="{"ok" if point.passed else "bad"}" d="{path}"><title>{_safe(said)}</title></path>'
+    return f'<path class="{"ok" if point.passed else "bad"}" d="{path}"><title>{safe(said)}</title></path>'
 
 
-def _text(x: float, y: float, text: str, classes: str = "") -> str:
+def text(x: float, y: float, said: str, classes: str = "") -> str:
+    """One line of text, escaped."""
     named = f' class="{classes}"' if classes else ""
-    return f'<text{named} x="{x:g}" y="{y:g}">{_safe(text)}</text>'
+    return f'<text{named} x="{x:g}" y="{y:g}">{safe(said)}</text>'
 
 
-def _safe(text: str) -> str:
-    return escape(plain(text))
+def safe(said: str) -> str:
+    """A stranger's text, fit to stand in XML."""
+    return escape(plain(said))
 
 
-def _svg(width: int, height: int, title: str, description: str, parts: Sequence[str]) -> str:
+def svg(width: int, height: int, title: str, description: str, parts: Sequence[str], style: str = "") -> str:
+    """The whole file; ``style`` is appended to the common one."""
     light, dark = _coloured(signs.LIGHT), _coloured(signs.DARK)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img">\n<title>{_safe(title)}</title><desc>{_safe(description)}</desc>\n'
-        f"<style>{_STYLE}{light}@media (prefers-color-scheme:dark){{{_STYLE_DARK}{dark}}}</style>\n"
+        f'height="{height}" role="img">\n<title>{safe(title)}</title><desc>{safe(description)}</desc>\n'
+        f"<style>{_STYLE}{light}@media (prefers-color-scheme:dark){{{_STYLE_DARK}{dark}}}{style}</style>\n"
         f'<rect class="back" width="{width}" height="{height}"/>\n' + "\n".join(parts) + "\n</svg>\n"
     )
 

@@ -44,6 +44,12 @@ def headline(experiment: Experiment, columns: Sequence[Column], gpus: Sequence[s
     return _some_wrong(arms, ground, _where(ground, gpus))
 
 
+def deciding(experiment: Experiment, columns: Sequence[Column]) -> list[Column]:
+    """The columns that the headline speaks of; none where no generated kernel was judged."""
+    decided = _decided(experiment, columns)
+    return [column for column in columns if decided and column.valid and column.kind == decided[0]]
+
+
 def remarks(experiment: Experiment, columns: Sequence[Column]) -> list[str]:
     """What a reader of the headline has to know beside it, a sentence each."""
     found = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bundler.report import charts
+from bundler.report import charts, walk
 from bundler.report.across import Facts, exact, points, size_names
 from bundler.report.diff import unified
 from bundler.report.headline import remarks
@@ -45,6 +45,7 @@ def pages(facts: Facts) -> dict[str, bytes]:
 def outdated(folder: Path, made: Mapping[str, bytes]) -> list[str]:
     """Pages that are not there or other than ``made``, and charts of grounds that are no longer there."""
     drawn = [*folder.glob("charts/heatmap-*.svg"), *folder.glob("charts/errors-*.svg")]
+    drawn += folder.glob(f"charts/{walk.FILE}")
     there = {path.relative_to(folder).as_posix() for path in drawn}
     stale = [path for path, data in made.items() if not _is(folder / path, data)]
     return stale + sorted(there - made.keys())
@@ -56,7 +57,9 @@ def _is(path: Path, data: bytes) -> bool:
 
 def _charts(facts: Facts) -> dict[str, str]:
     drawn = {charts.file_name(column): charts.heat_map(facts.loaded, column) for column in facts.columns}
-    return drawn | {name: text for name, _, text in error_charts(facts)}
+    drawn |= {name: text for name, _, text in error_charts(facts)}
+    walked = walk.walk(facts)
+    return drawn | ({walk.FILE: walked} if walked else {})
 
 
 def error_charts(facts: Facts) -> list[tuple[str, str, str]]:
@@ -90,6 +93,8 @@ def proof(facts: Facts) -> str:
         "Reproducing": _reproducing(facts),
     }
     head = f"{GENERATED}\n# {prose(experiment.id)}: {prose(experiment.title)}\n"
+    if walk.walk(facts):
+        head += f"\n![The arms in turn, then what came of it](charts/{walk.FILE})\n"
     return head + "".join(f"\n## {name}\n\n{body}" for name, body in sections.items() if body)
 
 

@@ -16,7 +16,7 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
-from bundler.report import charts, signs
+from bundler.report import charts, signs, walk
 from bundler.report.across import Column, Facts, Series, exact, points, size_names
 from bundler.report.text import plain
 
@@ -27,8 +27,12 @@ _NAMES = list(signs.SIGNS)
 
 
 def files(facts: Facts) -> dict[str, bytes]:
-    """``heatmap-device-h200.svg`` and ``.png``, and so on: each ground's outcomes, and its errors if any."""
-    found: dict[str, bytes] = {}
+    """``heatmap-device-h200.svg`` and ``.png``, and so on: each ground's outcomes, and its errors if any.
+
+    ``walk.svg`` moves, so it is not matplotlib's, and there is no picture of it.
+    """
+    walked = walk.walk(facts)
+    found = {walk.FILE: walked.encode()} if walked else {}
     for column in facts.columns:
         stem = charts.file_name(column).removesuffix(".svg")
         found |= _both(stem, _heat_map, facts, column)

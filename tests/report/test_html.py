@@ -262,7 +262,7 @@ def test_a_chart_names_every_sign_and_escapes(small: Small) -> None:
 def test_plots_are_written_twice_alike(deviating: Facts) -> None:
     made = plots.files(deviating)
     stems = ("heatmap-device-laptop", "errors-device-laptop")
-    assert set(made) == {f"{stem}.{kind}" for stem in stems for kind in ("svg", "png")}
+    assert set(made) == {f"{stem}.{kind}" for stem in stems for kind in ("svg", "png")} | {"walk.svg"}
     again = plots.files(deviating)
     assert {name for name in made if made[name] != again[name]} == set()
     assert all(data.startswith(b"\x89PNG") for name, data in made.items() if name.endswith(".png"))
@@ -277,7 +277,7 @@ def test_every_sign_can_be_drawn(small: Small) -> None:
         "control-right/control-right": {"n=1": Unstable(detail="x")},
     }
     facts = gather(loaded, [("x.json", evidence(loaded, {"device": ground(loaded, outcomes)}))])
-    assert len(plots.files(facts)) == 2
+    assert len(plots.files(facts)) == 3
     svg = charts.heat_map(loaded, facts.columns[0])
     assert all(f'href="#{name}"' in svg for name in signs.SIGNS)
 

@@ -314,6 +314,7 @@ def test_the_command_prints_markdown_unless_told_otherwise(small: Small, tmp_pat
     assert sorted(p.name for p in plots.iterdir()) == [
         "heatmap-interpreter-now.png",
         "heatmap-interpreter-now.svg",
+        "walk.svg",
     ]
     assert run(small.folder, "--markdown", tmp_path / "x.md")[1] == ""
     assert (tmp_path / "x.md").read_text() == pull_request(gather(loaded))
@@ -384,11 +385,17 @@ def test_pages_are_written_and_told_when_stale(small: Small) -> None:
     (small.folder / "analysis.md").write_text("# Why\n\nBecause.\n")
     facts = gather(small.load())
     made = pages(facts)
-    assert sorted(made) == ["charts/heatmap-interpreter-cpu.svg", "code-diff.md", "double-proof.md"]
+    assert sorted(made) == [
+        "charts/heatmap-interpreter-cpu.svg",
+        "charts/walk.svg",
+        "code-diff.md",
+        "double-proof.md",
+    ]
     assert outdated(small.folder, made) == [
         "double-proof.md",
         "code-diff.md",
         "charts/heatmap-interpreter-cpu.svg",
+        "charts/walk.svg",
     ]
     for path, data in made.items():
         (small.folder / path).parent.mkdir(exist_ok=True)
