@@ -9,7 +9,7 @@ BUILD := build
 # The versions that both runtimes pin: with them this machine's own Python makes the very same PTX.
 TORCH := torch==2.13.0 triton==3.7.1
 
-.PHONY: help dev demo test lint type unit e2e attacks images docs reproducible package clean
+.PHONY: help dev demo test lint type unit browser e2e attacks images docs reproducible package clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ type: $(VENV)/dev ## mypy, strict
 unit: dev ## the fast tests
 	$(BIN)/python -m pytest -n auto -m "not docker and not gpu and not network and not browser and not slow"
 
+browser: dev ## the tests in headless Chromium (needs chromium and chromium-driver); a missing one is a failure
+	$(BIN)/python -m pytest -m browser --require browser
+
 e2e: dev ## the tests with Docker, on the cpu runtime; a missing Docker is a failure
 	$(MAKE) images RUNTIMES=cpu
 	$(BIN)/python -m pytest -m docker --require docker,torch
@@ -55,8 +58,9 @@ attacks: dev ## the corpus of attacks, on every ground that this machine has
 images: $(BIN)/bundler ## build the runtimes into build/images (needs mmdebstrap); RUNTIMES=cpu for one
 	$(BIN)/python -m bundler.runtime build $(RUNTIMES) --accept-moved-packages
 
-docs: dev ## write the generated files again: schemas/, docs/cli.md, proof/README.md
+docs: dev ## write the generated files again: schemas/, docs/cli.md, every entry's pages, proof/README.md
 	$(BIN)/python -m docs.generate
+	@for entry in proof/*/*/; do $(BIN)/bundler report --pages "$$entry" || exit 1; done
 	$(BIN)/bundler index
 
 reproducible: $(BIN)/bundler ## freeze under other folders, users, Pythons, umasks, locales; compare the bytes
