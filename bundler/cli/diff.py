@@ -12,13 +12,18 @@ import typer
 from bundler.bundle.diff import Packed, Side
 from bundler.bundle.diff import diff as changes
 from bundler.cli.console import console
+from bundler.digest import Digest
 from bundler.engine import target as targets
+from bundler.engine.reading import InDocker, in_docker
 from bundler.engine.target import Opened
-from bundler.errors import ExitCode, UsageError
+from bundler.errors import ExitCode
+from bundler.oci.image import BASE_DIGEST_LABEL
 from bundler.report.changes import show
 
-_TARGET = "A bundle's tar, OCI layout or unpacked folder, or an experiment's folder."
+_TARGET = "A bundle's image, tar, OCI layout or unpacked folder, or an experiment's folder."
 _VERSION = "org.opencontainers.image.version"
+_UNTOLD = Digest.of(b"")
+"""In place of an image's digest where Docker has the image: it repacks layers, and writes a manifest anew."""
 
 
 def diff(
@@ -35,7 +40,7 @@ def diff(
     Example: bundler diff row-max-old.oci.tar proof/portability/row-max
     """
     with _side(before) as one, _side(after) as two:
-        found = changes(one, two)
+        found = changes(*_comparable(one, two))
         if as_json:
             typer.echo(json.dumps([change.model_dump(mode="json") for change in found], indent=1))
         else:
@@ -45,10 +50,15 @@ def diff(
 
 def _notes(before: str, one: Side, after: str, two: Side) -> list[str]:
     """What was not compared, and why."""
-    bare = [name for name, side in ((before, one), (after, two)) if side.packed is None]
-    if not bare:
-        return []
-    return [f"base image and replayer not compared: {', '.join(map(repr, bare))}: no image"]
+    sides = ((before, one.packed), (after, two.packed))
+    if bare := [name for name, packed in sides if packed is None]:
+        return [f"base image and replayer not compared: {', '.join(map(repr, bare))}: no image"]
+    if named := [name for name, packed in sides if packed and packed.image == _UNTOLD]:
+        told = ", ".join(map(repr, named))
+        return [
+            f"base image compared by its label alone, configuration not compared: {told}: read through Docker"
+        ]
+    return []
 
 
 @contextlib.contextmanager
@@ -60,10 +70,27 @@ def _side(text: str) -> Iterator[Side]:
         with targets.opened(target.path) as bundle:
             yield Side(bundle.loaded, _packed(bundle))
     else:
-        raise UsageError(
-            f"{target.name!r} is an image's name",
-            hint=f"docker save {target.name} -o x.tar, and name the tar",
+        with in_docker(target.name) as image:
+            yield Side(image.loaded, _described(image))
+
+
+def _described(image: InDocker) -> Packed:
+    return Packed(
+        image=_UNTOLD,
+        base_digest=image.labels.get(BASE_DIGEST_LABEL, ""),
+        replayer_version=image.labels.get(_VERSION, "unknown"),
+        replayer_layer=image.replayer_layer,
+    )
+
+
+def _comparable(one: Side, two: Side) -> tuple[Side, Side]:
+    """Both without the image's digest where one of them has none."""
+    if one.packed and two.packed and _UNTOLD in (one.packed.image, two.packed.image):
+        return (
+            one._replace(packed=one.packed._replace(image=_UNTOLD)),
+            two._replace(packed=two.packed._replace(image=_UNTOLD)),
         )
+    return one, two
 
 
 def _packed(bundle: Opened) -> Packed:

@@ -30,11 +30,11 @@ def report(
         list[str] | None,
         typer.Argument(
             metavar="TARGET|EVIDENCE",
-            help="An experiment's folder or tar, or evidence files of --experiment.",
+            help="An image, a tar, an experiment's folder, or evidence files of --experiment.",
         ),
     ] = None,
     experiment: Annotated[
-        str | None, typer.Option(help="The folder or tar that the evidence files are of.")
+        str | None, typer.Option(help="The folder, tar or image that the evidence files are of.")
     ] = None,
     markdown: Annotated[
         str | None, typer.Option(help="Markdown for a pull request; - is stdout, and the default.")

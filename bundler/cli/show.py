@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,8 @@ from rich.text import Text
 from bundler.cli.console import console
 from bundler.cli.verify import TargetArgument, default_target
 from bundler.digest import Digest
-from bundler.engine import target as targets
+from bundler.engine.reading import experiment_of
+from bundler.engine.target import parse
 from bundler.errors import UnavailableError, UsageError
 from bundler.experiment.load import Loaded
 from bundler.host import probe_host
@@ -26,20 +26,9 @@ RUNTIME = Path("/usr/share/bundler/runtime.json")
 """Where a runtime lists what it is made of."""
 
 
-@contextlib.contextmanager
-def loaded_target(text: str | None) -> Iterator[Loaded]:
+def loaded_target(text: str | None) -> AbstractContextManager[Loaded]:
     """The experiment that a target holds; it is only read."""
-    target = targets.parse(text or default_target())
-    if isinstance(target, targets.Folder):
-        yield targets.load_folder(target.path)
-    elif isinstance(target, targets.Archive):
-        with targets.opened(target.path) as bundle:
-            yield bundle.loaded
-    else:
-        raise UsageError(
-            f"{target.name!r} is an image's name",
-            hint=f"run: docker run --rm {target.name} show, or name a tar or a folder",
-        )
+    return experiment_of(parse(text or default_target()))
 
 
 def show(target: TargetArgument = None) -> None:
@@ -101,7 +90,7 @@ def env() -> None:
 
 def extract(
     folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet, or is empty.")],
-    target: Annotated[str | None, typer.Option("--from", help="A tar or a folder.")] = None,
+    target: Annotated[str | None, typer.Option("--from", help="An image, a tar, a folder.")] = None,
 ) -> None:
     """Write the experiment's files, its skill and every extracted candidate into a folder."""
     with loaded_target(target) as loaded:

@@ -18,7 +18,6 @@ from docker.types import DeviceRequest
 from requests.exceptions import RequestException
 
 from bundler.bundle.freeze import ENTRYPOINT, USER
-from bundler.digest import Digest
 from bundler.errors import BadBundle, UnavailableError, UsageError
 from bundler.oci.tree import Entry
 from bundler.oci.untar import Kind, read_members
@@ -50,15 +49,6 @@ class Ran:
 
     exit_code: int
     stdout: bytes
-
-
-@dataclass(frozen=True)
-class ImageFacts:
-    """What Docker says of an image; the labels are a stranger's, the layers Docker verified."""
-
-    labels: Mapping[str, str]
-    layers: tuple[Digest, ...]
-    """Their diff ids, from the bottom."""
 
 
 class Docker:
@@ -160,13 +150,11 @@ class Container:
             if m.kind is Kind.FILE
         ]
 
-    def image(self) -> ImageFacts:
-        """What it was made from."""
+    def labels(self) -> Mapping[str, str]:
+        """Of its image; a stranger's words."""
         try:
-            said = self._made.image.attrs
-            labels = said["Config"].get("Labels") or {}
-            return ImageFacts(labels, tuple(map(Digest, said["RootFS"]["Layers"])))
-        except (DockerException, RequestException, KeyError, ValueError) as error:
+            return dict(self._made.image.labels)
+        except (DockerException, RequestException) as error:
             raise UnavailableError(f"Docker cannot describe the image: {_said(error)}", hint=_LOGS) from None
 
     def run(self, on_stderr: Callable[[bytes], None]) -> Ran:

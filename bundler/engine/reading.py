@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bundler.bundle.content import open_bundle
+from bundler.bundle.content import REPLAYER_PREFIX, open_bundle
+from bundler.digest import Digest
 from bundler.engine.target import Archive, Folder, Target, load_folder, opened
 from bundler.errors import UnavailableError
 from bundler.experiment.load import Loaded
+from bundler.oci.layer import build_layer
 from bundler.oci.unpack import unpack
 
 if TYPE_CHECKING:
-    from bundler.engine.docker import Container, Docker, ImageFacts
+    from bundler.engine.docker import Container, Docker
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,9 @@ class InDocker:
     """What an image that Docker has holds."""
 
     loaded: Loaded
-    facts: ImageFacts
+    labels: Mapping[str, str]
+    replayer_layer: Digest
+    """The diff id of the layer that the replayer's files make, read as a container would see them."""
 
 
 @contextlib.contextmanager
@@ -52,7 +56,9 @@ def in_docker(name: str) -> Iterator[InDocker]:
         docker.container(name, ["--help"], gpu=False) as container,
         tempfile.TemporaryDirectory(prefix="bundler-") as scratch,
     ):
-        yield InDocker(read_out(container, Path(scratch) / "bundle"), container.image())
+        loaded = read_out(container, Path(scratch) / "bundle")
+        replayer = build_layer(container.entries(f"/{REPLAYER_PREFIX}"), REPLAYER_PREFIX)
+        yield InDocker(loaded, container.labels(), replayer.diff_id)
 
 
 def read_out(container: Container, folder: Path) -> Loaded:

@@ -126,7 +126,6 @@ def test_compare_refuses(run: Run, small: Small, tmp_path: Path) -> None:
         (["a.json"], "1 evidence, and a comparison needs two"),
         (["a.json", "absent.json"], "'absent.json' cannot be read: No such file or directory"),
         (["a.json", "empty"], "'empty' has no evidence in it"),
-        (["a.json", "some-image:1"], "is an image's name"),
         ([], "Missing argument"),
     ],
 )
@@ -171,10 +170,16 @@ def test_diff_same(run: Run, two: tuple[Path, Path]) -> None:
     assert run("diff", two[0], two[0], "--json").out == "[]\n"
 
 
-def test_diff_of_an_image_name(run: Run, two: tuple[Path, Path]) -> None:
-    ended = run("diff", two[0], "some-image:1")
-    assert ended.code == 2
-    assert "docker save some-image:1 -o x.tar" in ended.err
+def test_an_image_name_without_docker(
+    run: Run, two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "bundler.engine.docker", None)
+    for command in ("compare", "diff"):
+        ended = run(command, two[0], "some-image:1")
+        assert (ended.code, ended.out) == (6, "")
+        assert (
+            "'some-image:1' is an image's name, and the Python package docker is not installed" in ended.err
+        )
 
 
 # --- index -----------------------------------------------------------------------------------------------

@@ -87,13 +87,25 @@ def test_codes_are_told_apart() -> None:
         (["verify", "nowhere.tar"], "error: 'nowhere.tar' does not exist"),
         (["verify", "a b"], "error: 'a b' does not exist"),
         (["verify", "--engine", "host", "name:tag"], "'name:tag' is an image's name"),
-        (["show", "name:tag"], "error: 'name:tag' is an image's name"),
+        (
+            ["show", "name:tag"],
+            "error: 'name:tag' is an image's name, and the Python package docker is not installed",
+        ),
+        (
+            ["extract", "x", "--from", "name:tag"],
+            "error: 'name:tag' is an image's name, and the Python package",
+        ),
+        (
+            ["report", "name:tag"],
+            "error: 'name:tag' is an image's name, and the Python package docker is not installed",
+        ),
         (["record", "proof", "../up"], "error: '../up' is no name"),
     ],
 )
-def test_usage(run: Run, arguments: list[str], said: str) -> None:
+def test_usage(run: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str) -> None:
+    monkeypatch.setitem(sys.modules, "bundler.engine.docker", None)
     ended = run(*arguments)
-    assert ended.code == (6 if "host" in arguments else 2)
+    assert ended.code == (6 if "name:tag" in arguments else 2)
     assert said in ended.err
     assert ended.out == ""
 
