@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bundler.cli.console import console
+from bundler.cli.contents import contents
 from bundler.cli.verify import TargetArgument, default_target
 from bundler.digest import Digest
 from bundler.engine.reading import experiment_of
@@ -31,10 +32,16 @@ def loaded_target(text: str | None) -> AbstractContextManager[Loaded]:
     return experiment_of(parse(text or default_target()))
 
 
-def show(target: TargetArgument = None) -> None:
-    """List what is frozen: task, arms, prompts, outputs, harness, recorded evidence."""
+def show(
+    target: TargetArgument = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """List what is frozen: task, arms, prompts, outputs, harness, recorded evidence. Runs nothing of it."""
     out = console()
     with loaded_target(target) as loaded:
+        if as_json:
+            typer.echo(json.dumps(contents(loaded), indent=1))
+            return
         experiment = loaded.experiment
         out.print(Text.assemble((experiment.id, "bold"), "  ", plain(experiment.title)))
         out.print(_facts(loaded))

@@ -1,0 +1,71 @@
+"""``bundler show --json``: everything that is frozen, by name and digest."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from typer.testing import CliRunner
+
+from bundler.bundle.content import replayer_entries
+from bundler.cli.main import app
+from bundler.digest import Digest
+from tests.small import CASES, HARNESS, ID, RIGHT, SKILL, TASK, Small, answer, evidence, ground
+
+
+def shown(small: Small) -> dict[str, Any]:
+    ended = CliRunner().invoke(app, ["show", str(small.write()), "--json"])
+    assert ended.exit_code == 0, ended.output
+    found: dict[str, Any] = json.loads(ended.stdout)
+    return found
+
+
+def test_what_is_frozen(small: Small) -> None:
+    loaded = small.load()
+    small.record(evidence(loaded, {"interpreter": ground(loaded)}))
+    found = shown(small)
+    assert (found["experiment"], found["skill"], found["cases"]) == (ID, SKILL, len(CASES))
+    assert found["task"]["sha256"] == Digest.of(TASK)
+    assert found["harness"]["sha256"] == Digest.of(HARNESS)
+    assert found["runtime"] == loaded.experiment.runtime.model_dump(mode="json")
+    (recorded,) = found["recorded"]
+    assert (recorded["name"], recorded["grounds"]) == ("evidence/host.json", ["interpreter"])
+    assert recorded["started"]
+    assert found["plan"] is None
+
+
+def test_arms(small: Small) -> None:
+    experiment = small.load().experiment
+    arms = {arm["name"]: arm for arm in shown(small)["arms"]}
+    assert list(arms) == [arm.name for arm in experiment.arms]
+    declared = {arm.name: arm for arm in experiment.arms}["with-skill"]
+    assert declared.skill is not None
+    taught = arms["with-skill"]
+    assert (taught["origin"], taught["prompt_sha256"]) == ("generated", declared.prompt_sha256)
+    assert taught["skill"]["version"] == declared.skill.version
+    assert taught["outputs"][0] == {
+        "candidate": "with-skill/01",
+        "path": "outputs/with-skill/01.md",
+        "sha256": Digest.of(answer()),
+        "source_sha256": Digest.of(RIGHT),
+    }
+    assert arms["without-skill"]["skill"] is None
+    control = arms["control-wrong"]
+    assert (control["origin"], control["expect"]) == ("control", "fail")
+    assert (control["model"], control["prompt_sha256"]) == (None, None)
+
+
+def test_a_plan_is_what_was_said(small: Small) -> None:
+    small.declared["plan"] = {"hardware": ["Tesla T4"], "runs": 2}
+    assert shown(small)["plan"] == {"hardware": ["Tesla T4"], "runs": 2}
+
+
+def test_no_escape_reaches_the_terminal(small: Small) -> None:
+    small.declared["title"] = "\u202e\x9b turned"
+    ended = CliRunner().invoke(app, ["show", str(small.write()), "--json"])
+    assert ended.exit_code == 0, ended.output
+    assert ended.stdout.isascii()
+
+
+def test_a_bundle_has_it_too() -> None:
+    assert "bundler/cli/contents.py" in {entry.path for entry in replayer_entries()}
