@@ -33,8 +33,6 @@ def check(
     The same model in both arms, only the skill differs, outputs unedited, controls, hardware and shapes
     stated, each deviation from the plan noted, the evidence of these very files. Exits with 3 when there is
     an error.
-
-    Example: bundler check proof
     """
     paths = dict.fromkeys(path for folder in folders for path in experiments_below(folder))
     checked = [check_experiment(path) for path in paths]

@@ -38,8 +38,6 @@ def compare(
     """Show where hosts agree on an experiment's cells, where they differ, and why as far as can be told.
 
     Exits with 1 when a cell differs, with 4 when no cell was judged by two hosts.
-
-    Example: bundler compare proof/portability/row-max evidence.json
     """
     evidence = [item for source in sources for item in _evidence(source)]
     if len(evidence) < 2:

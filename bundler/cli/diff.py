@@ -36,8 +36,6 @@ def diff(
 
     Exits with 0 when they are the same, with 1 when they differ. A folder has no base and no replayer, so
     those are compared only between two images.
-
-    Example: bundler diff row-max-old.oci.tar proof/portability/row-max
     """
     with _side(before) as one, _side(after) as two:
         found = changes(*_comparable(one, two))

@@ -18,22 +18,23 @@ from bundler.cli import (
     skills,
     verify,
 )
+from bundler.cli.examples import epilog
 from bundler.cli.top import new_app, run
 
 app = new_app()
-app.command()(verify.verify)
-app.command()(freeze.freeze)
+app.command(epilog=epilog("verify"))(verify.verify)
+app.command(epilog=epilog("freeze"))(freeze.freeze)
 app.command()(freeze.rebase)
-app.command()(show.show)
+app.command(epilog=epilog("show"))(show.show)
 app.command()(show.env)
 app.command()(show.extract)
-app.command()(record.record)
-app.command()(new.new)
-app.command()(check.check)
-app.command()(compare.compare)
-app.command()(diff.diff)
+app.command(epilog=epilog("record"))(record.record)
+app.command(epilog=epilog("new"))(new.new)
+app.command(epilog=epilog("check"))(check.check)
+app.command(epilog=epilog("compare"))(compare.compare)
+app.command(epilog=epilog("diff"))(diff.diff)
 app.command()(index.index)
-app.command()(report.report)
+app.command(epilog=epilog("report"))(report.report)
 app.command()(host.host)
 app.command()(schema.schema)
 app.command()(completion.completion)

@@ -20,8 +20,6 @@ def new(
     """Lay out an experiment that passes check but for what only its author can fill in.
 
     Each such place is marked, and check lists them. What is there already is never overwritten.
-
-    Example: bundler new portability/row-max --skill portability/port-cuda-kernel-to-triton
     """
     folder = scaffold(root, experiment, skill, runs=runs)
     typer.echo(f"{folder}: fill in what is marked {MARK} and see what is left with: bundler check {folder}")

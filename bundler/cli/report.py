@@ -48,12 +48,7 @@ def report(
         bool, typer.Option("--check", help="With --pages: write nothing, exit with 1 where one is stale.")
     ] = False,
 ) -> None:
-    """Report an experiment: Markdown for a pull request, an HTML page, charts, or an entry's own pages.
-
-    bundler report proof/portability/row-max --html row-max.html
-
-    bundler report h200.json t4.json --experiment proof/portability/row-max
-    """
+    """Report an experiment: Markdown for a pull request, an HTML page, charts, or an entry's own pages."""
     if check and pages is None:
         raise UsageError("--check is for --pages", hint="name the experiment's folder with --pages")
     if pages is not None and not what and experiment is None:

@@ -1,0 +1,39 @@
+"""The examples that ``--help`` shows: each on its line, and none that the command line would refuse."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from bundler.cli.examples import EXAMPLES, epilog
+from bundler.cli.main import app
+
+LINES = [line for lines in EXAMPLES.values() for line in lines]
+
+
+@pytest.mark.parametrize("command", EXAMPLES)
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_each_has_a_line_of_its_own(command: str, columns: str) -> None:
+    ended = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": columns})
+    assert ended.exit_code == 0
+    printed = [line.strip() for line in ended.output.splitlines()]
+    assert len(EXAMPLES[command]) >= 2
+    assert printed[-len(EXAMPLES[command]) - 1 :] == ["Examples:", *EXAMPLES[command]]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_the_command_line_takes_it(line: str) -> None:
+    """Parsed by the command that it names, and not run."""
+    program, name, *arguments = shlex.split(line)
+    assert program == "bundler"
+    assert line in EXAMPLES[name]
+    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    with command.make_context(name, arguments) as context:
+        assert context.args == []
+
+
+def test_a_command_without_examples() -> None:
+    assert epilog("completion") is None
