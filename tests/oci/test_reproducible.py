@@ -116,8 +116,13 @@ def test_another_environment(expected: str, run: Run, env: dict[str, str]) -> No
     assert run(env=env) == expected
 
 
+MADE = Path(__file__).parents[2] / "build/pythons"
+"""Where ``make reproducible`` keeps an environment for each Python that it finds."""
+
+
 def _pythons() -> list[str]:
-    found = [os.environ.get("BUNDLER_OTHER_PYTHON", ""), "/opt/bv313/bin/python"]
+    found = [os.environ.get("BUNDLER_OTHER_PYTHON", "")]
+    found += map(str, sorted(MADE.glob("*/bin/python")))
     found += [shutil.which(f"python3.{minor}") or "" for minor in (11, 12, 13, 14)]
     return [path for path in dict.fromkeys(found) if path and Path(path).exists()]
 
