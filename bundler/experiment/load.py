@@ -13,7 +13,7 @@ from bundler.errors import BadEvidence, BadExperiment
 from bundler.experiment.extraction import extract
 from bundler.experiment.parse import MAX_FILE_BYTES, parse, parse_evidence
 from bundler.model.evidence import Evidence
-from bundler.model.experiment import Arm, Candidate, Experiment, Origin, Output
+from bundler.model.experiment import Arm, Candidate, Experiment, ExtractionRule, Language, Origin, Output
 
 DECLARATION = "experiment.yaml"
 
@@ -46,9 +46,11 @@ class Loaded:
     def cases_digest(self) -> Digest:
         """Of everything that decides what a cell means, beside the harness and the candidate."""
         experiment = self.experiment
-        meaning = {
+        meaning: dict[str, object] = {
             "cases": [case.model_dump(mode="json") for case in experiment.expand()],
             "returns": [returned.model_dump(mode="json") for returned in experiment.returns],
+            "derived": [derived.model_dump(mode="json") for derived in experiment.derived],
+            "cuda": experiment.cuda.model_dump(mode="json") if experiment.cuda else None,
             "sets": experiment.harness.sets,
             "entry": experiment.entry,
             "own_kernel": experiment.own_kernel,
@@ -137,12 +139,20 @@ def _line_endings(data: bytes, declared: Digest) -> str:
 
 def source_of(experiment: Experiment, candidate: Candidate, output: bytes) -> bytes:
     """The candidate in its output, by the stated rule; BadExperiment where it does not fit."""
-    if candidate.arm.origin is not Origin.GENERATED:
+    if candidate.arm.origin not in (Origin.GENERATED, Origin.SOURCE):
         return output
+    generated = candidate.arm.origin is Origin.GENERATED
+    rule = experiment.extraction if generated else _SOURCE_RULES[experiment.language_of(candidate.arm)]
     try:
-        return extract(output, experiment.extraction)
+        return extract(output, rule)
     except BadExperiment as error:
         raise BadExperiment(f"{candidate.output.path}: {error.problem}", hint=error.hint) from None
+
+
+_SOURCE_RULES = {
+    Language.TRITON: ExtractionRule.ONLY_BLOCK_PYTHON,
+    Language.CUDA: ExtractionRule.ONLY_BLOCK_CUDA,
+}
 
 
 def skill_bytes(root: Path, arm: Arm) -> bytes:

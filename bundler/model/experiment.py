@@ -12,6 +12,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from bundler.digest import Digest
 from bundler.model.base import Frozen, Id, Name, RelativePath, Text
+from bundler.model.cuda import CudaCall
 from bundler.model.plan import DeviationNote, LedTo, Plan
 
 SCHEMA = "bundler/experiment/1"
@@ -31,6 +32,15 @@ class Ground(enum.StrEnum):
     COMPILE = "compile"
 
 
+class Language(enum.StrEnum):
+    """What a candidate is written in."""
+
+    TRITON = "triton"
+    """A Python module with Triton kernels and the function that launches them."""
+    CUDA = "cuda"
+    """CUDA C++ with an ``extern "C" __global__`` function; the experiment says how it is launched."""
+
+
 class Origin(enum.StrEnum):
     """Where an arm's candidates come from."""
 
@@ -40,6 +50,9 @@ class Origin(enum.StrEnum):
     """Written afterwards from a published description. Never evidence for or against a skill."""
     CONTROL = "control"
     """Written by the author of the harness to be right or wrong on purpose."""
+    SOURCE = "source"
+    """The kernel that the base task asks to port, extracted from the base task: the specification. It is
+    run as a control, and ports are held against it as well as against the reference."""
 
 
 class ExtractionRule(enum.StrEnum):
@@ -109,20 +122,27 @@ class Arm(Frozen):
     prompt_sha256: Digest | None = None
     """Of the bytes that the model was given: the base task, or the skill, one LF and the base task."""
     outputs: tuple[Output, ...] = Field(min_length=1, max_length=100)
+    language: Language | None = None
+    """Where it is not the experiment's."""
     expect: Expect | None = None
-    """Controls only."""
+    """Controls and source only."""
     on: tuple[Ground, ...] = tuple(Ground)
     """The grounds on which ``expect`` is held against a control."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if (self.origin is Origin.CONTROL) != (self.expect is not None):
+        if self.is_control != (self.expect is not None):
             raise ValueError(f"arm {self.name!r}: expect belongs to controls, and every control has one")
         if (self.origin is Origin.GENERATED) != (self.prompt_sha256 is not None):
             raise ValueError(f"arm {self.name!r}: prompt_sha256 belongs to generated arms, and each has one")
         if self.origin is not Origin.GENERATED and self.model is not None:
             raise ValueError(f"arm {self.name!r}: model belongs to generated arms")
         return self
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it has to behave as declared for a ground to count: a control, or the source kernel."""
+        return self.origin in (Origin.CONTROL, Origin.SOURCE)
 
 
 class Needs(Frozen):
@@ -171,9 +191,10 @@ class ZeroRule(enum.StrEnum):
 
 
 class Comparison(Frozen):
-    """When an output's element is right: ``|out - reference| <= atol + rtol * |reference|``.
+    """When an output's element is right: ``|out - reference| <= atol * scale + rtol * |reference|``.
 
-    Infinities are right exactly where the reference, rounded to the output's dtype, is the same
+    ``scale`` is 1 unless the harness gives one an element (``make.scaled``), as a sum's bound by the sum of
+    the magnitudes needs it. Infinities are right exactly where the reference, rounded to the output's dtype, is the same
     infinity. With both tolerances 0 the output has to equal the reference rounded to its dtype.
     """
 
@@ -190,11 +211,32 @@ class Returned(Frozen):
 
     name: Name
     dtype: Literal[
-        "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"
-    ]
+        "float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2",
+        "int64", "int32", "int16", "int8", "uint8", "bool",
+    ]  # fmt: skip
     contiguous: bool = True
     """Whether a result that is not contiguous is wrong."""
+    compare: Comparison | None = None
+    """None: only its form is judged, and its values through what the harness derives from them."""
+
+
+class Derived(Frozen):
+    """What the harness computes from a call's returned tensors (``derive``): the answer as it is used."""
+
+    name: Name
     compare: Comparison
+
+
+class CrossCheck(Frozen):
+    """The same arithmetic as a candidate's, again in plain NumPy: the harness's ``cross_check``.
+
+    It tells a fault of the arithmetic from one of the ground on which the candidate was seen to fail.
+    """
+
+    of: Id
+    """The candidate whose arithmetic it repeats."""
+    says: Text
+    """What agreement shows, in a sentence."""
 
 
 class Limits(Frozen):
@@ -241,9 +283,11 @@ class Experiment(Frozen):
     title: str = Field(max_length=200)
     skill: Id
     """The skill's folder below ``skills/``."""
-    language: Literal["triton"]
+    language: Language
     entry: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
     """The function that a candidate must define."""
+    cuda: CudaCall | None = None
+    """How candidates in CUDA C++ are compiled and launched; there exactly where an arm has such."""
     base_task: Output
     extraction: ExtractionRule
     """The rule for generated outputs; the other arms' files are sources as they are."""
@@ -251,6 +295,9 @@ class Experiment(Frozen):
     arms: tuple[Arm, ...] = Field(min_length=1, max_length=100)
     harness: Harness
     returns: tuple[Returned, ...] = Field(min_length=1, max_length=16)
+    derived: tuple[Derived, ...] = Field((), max_length=16)
+    """Judged beside what is returned; the reference has their values after those of the returned tensors."""
+    cross_check: CrossCheck | None = None
     own_kernel: Literal["required", "reported"] = "required"
     """Whether an answer that launched no kernel of its own is wrong, or only marked."""
     cases: tuple[CaseGroup, ...] = Field(min_length=1)
@@ -275,6 +322,13 @@ class Experiment(Frozen):
         _unique("case", [case.id for case in self.expand()])
         _unique("deviation", [note.field.value for note in self.deviations])
         _unique("led_to", [step.skill_version for step in self.led_to])
+        _unique("returned or derived", [r.name for r in self.returns] + [d.name for d in self.derived])
+        if not self.derived and any(returned.compare is None for returned in self.returns):
+            raise ValueError("a returned tensor without compare is judged by nothing: add derived")
+        if (self.cuda is not None) != any(self.language_of(arm) is Language.CUDA for arm in self.arms):
+            raise ValueError("cuda belongs to experiments with candidates in CUDA C++, and each has it")
+        if self.cross_check and self.cross_check.of not in [c.id for c in self.candidates()]:
+            raise ValueError(f"cross_check is of {self.cross_check.of!r}, which is no candidate")
         if len(self.candidates()) > MAX_CANDIDATES:
             raise ValueError(f"{len(self.candidates())} candidates are over the limit of {MAX_CANDIDATES}")
         return self
@@ -282,6 +336,15 @@ class Experiment(Frozen):
     def model_of(self, arm: Arm) -> ModelFacts:
         """The model that wrote the outputs of a generated arm."""
         return arm.model or self.model
+
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Every rule that an output is held against."""
+        returned = tuple(r.compare for r in self.returns if r.compare is not None)
+        return returned + tuple(d.compare for d in self.derived)
+
+    def language_of(self, arm: Arm) -> Language:
+        """What an arm's candidates are written in."""
+        return arm.language or self.language
 
     def generated(self) -> tuple[Arm, ...]:
         """The arms whose outputs a model wrote."""

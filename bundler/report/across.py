@@ -183,7 +183,7 @@ class Point:
 
 def exact(loaded: Loaded) -> bool:
     """Whether no comparison has a tolerance, so that there is no error to draw."""
-    return all(r.compare.atol == 0 and r.compare.rtol == 0 for r in loaded.experiment.returns)
+    return all(rule.atol == 0 and rule.rtol == 0 for rule in loaded.experiment.comparisons())
 
 
 def size_names(loaded: Loaded) -> tuple[str, ...]:
