@@ -47,7 +47,7 @@ class Loaded:
         """Of everything that decides what a cell means, beside the harness and the candidate."""
         experiment = self.experiment
         meaning: dict[str, object] = {
-            "cases": [case.model_dump(mode="json") for case in experiment.expand()],
+            "cases": [case.model_dump(mode="json", exclude_none=True) for case in experiment.expand()],
             "returns": [returned.model_dump(mode="json") for returned in experiment.returns],
             "derived": [derived.model_dump(mode="json") for derived in experiment.derived],
             "cuda": experiment.cuda.model_dump(mode="json") if experiment.cuda else None,

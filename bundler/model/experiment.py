@@ -154,28 +154,6 @@ class Needs(Frozen):
     """Compute capability times ten."""
 
 
-class CaseGroup(Frozen):
-    """Cases that differ along axes: every combination of one entry of each axis is a case."""
-
-    id: Annotated[str, StringConstraints(min_length=1, max_length=200)]
-    """A pattern: ``{name}`` stands for a parameter."""
-    axes: tuple[tuple[dict[str, Parameter], ...], ...] = ()
-    params: dict[str, Parameter] = {}
-    """Parameters that all of the group's cases share."""
-    needs: Needs = Needs()
-    grounds: tuple[Ground, ...] = tuple(Ground)
-    """Where the case is judged; elsewhere its cells are ``not-run``."""
-
-
-class Case(Frozen):
-    """One set of inputs, by its parameters."""
-
-    id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._+=x/-]+$", max_length=200)]
-    params: dict[str, Parameter]
-    needs: Needs
-    grounds: tuple[Ground, ...]
-
-
 class NanRule(enum.StrEnum):
     EQUAL = "equal"
     """NaN is right exactly where the reference is NaN."""
@@ -218,6 +196,32 @@ class Returned(Frozen):
     """Whether a result that is not contiguous is wrong."""
     compare: Comparison | None = None
     """None: only its form is judged, and its values through what the harness derives from them."""
+
+
+class CaseGroup(Frozen):
+    """Cases that differ along axes: every combination of one entry of each axis is a case."""
+
+    id: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    """A pattern: ``{name}`` stands for a parameter."""
+    axes: tuple[tuple[dict[str, Parameter], ...], ...] = ()
+    params: dict[str, Parameter] = {}
+    """Parameters that all of the group's cases share."""
+    needs: Needs = Needs()
+    grounds: tuple[Ground, ...] = tuple(Ground)
+    """Where the case is judged; elsewhere its cells are ``not-run``."""
+    returns: tuple[Returned, ...] | None = Field(None, min_length=1, max_length=16)
+    """What these cases return, where it is not the experiment's: another dtype has another tolerance."""
+
+
+class Case(Frozen):
+    """One set of inputs, by its parameters."""
+
+    id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._+=x/-]+$", max_length=200)]
+    params: dict[str, Parameter]
+    needs: Needs
+    grounds: tuple[Ground, ...]
+    returns: tuple[Returned, ...] | None = None
+    """As its group's."""
 
 
 class Derived(Frozen):
@@ -323,7 +327,7 @@ class Experiment(Frozen):
         _unique("deviation", [note.field.value for note in self.deviations])
         _unique("led_to", [step.skill_version for step in self.led_to])
         _unique("returned or derived", [r.name for r in self.returns] + [d.name for d in self.derived])
-        if not self.derived and any(returned.compare is None for returned in self.returns):
+        if not self.derived and any(r.compare is None for returns in self._returns() for r in returns):
             raise ValueError("a returned tensor without compare is judged by nothing: add derived")
         if (self.cuda is not None) != any(self.language_of(arm) is Language.CUDA for arm in self.arms):
             raise ValueError("cuda belongs to experiments with candidates in CUDA C++, and each has it")
@@ -339,12 +343,20 @@ class Experiment(Frozen):
 
     def comparisons(self) -> tuple[Comparison, ...]:
         """Every rule that an output is held against."""
-        returned = tuple(r.compare for r in self.returns if r.compare is not None)
+        returned = tuple(r.compare for rs in self._returns() for r in rs if r.compare is not None)
         return returned + tuple(d.compare for d in self.derived)
 
     def language_of(self, arm: Arm) -> Language:
         """What an arm's candidates are written in."""
         return arm.language or self.language
+
+    def _returns(self) -> tuple[tuple[Returned, ...], ...]:
+        """What is returned, by any case."""
+        return (self.returns, *(group.returns for group in self.cases if group.returns))
+
+    def judging(self, case: Case) -> Experiment:
+        """The same experiment with what ``case`` returns, where that is not the experiment's."""
+        return self.model_copy(update={"returns": case.returns}) if case.returns else self
 
     def generated(self) -> tuple[Arm, ...]:
         """The arms whose outputs a model wrote."""
@@ -365,7 +377,13 @@ class Experiment(Frozen):
             for entries in itertools.product(*group.axes):
                 params = _merge(group.params, entries)
                 cases.append(
-                    Case(id=_fill(group.id, params), params=params, needs=group.needs, grounds=group.grounds)
+                    Case(
+                        id=_fill(group.id, params),
+                        params=params,
+                        needs=group.needs,
+                        grounds=group.grounds,
+                        returns=group.returns,
+                    )
                 )
                 if len(cases) > MAX_CASES:
                     raise ValueError(f"over {MAX_CASES} cases")

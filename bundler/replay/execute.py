@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from bundler.judge import calls, source
 from bundler.judge.cell import MAX_TUNED, CellClaim, judge_cell, no_memory
+from bundler.model.experiment import Experiment
 from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Why, Wrong
 from bundler.replay.oracle import CaseData, Oracle
 from bundler.replay.process import SpawnFailed, Worker, Zygote
@@ -22,7 +23,7 @@ def caller(job: Job, oracle: Oracle, session: Session, zygote: Zygote, *, on_dev
     def ask(worker: Worker, unit: Unit) -> Mapping[str, Outcome]:
         data = oracle.case(unit.case)
         try:
-            outcome = _call(job, worker, data, session, on_device)
+            outcome = _call(job.experiment.judging(unit.case), worker, data, session, on_device)
         except MemoryError:
             worker.kill()
             raise Lost(no_memory("the judge ran out of memory over this case")) from None
@@ -58,8 +59,9 @@ def _whose_memory(job: Job, zygote: Zygote, data: CaseData, claim: _NoRoom) -> O
     return Failed(phase=Phase.RUN, error=text[:2000], resource="out-of-memory")
 
 
-def _call(job: Job, worker: Worker, data: CaseData, session: Session, on_device: bool) -> Outcome:
-    experiment = job.experiment
+def _call(
+    experiment: Experiment, worker: Worker, data: CaseData, session: Session, on_device: bool
+) -> Outcome:
     plan = calls.plan(experiment.harness.sets, elements=data.elements, on_device=on_device)
     right_bytes = max(reference.bytes_as(experiment.returns) for reference in data.references)
     header = {"op": "call", "sets": data.sets, "calls": plan, "output_bytes": right_bytes}
