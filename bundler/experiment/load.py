@@ -49,12 +49,15 @@ class Loaded:
         meaning: dict[str, object] = {
             "cases": [case.model_dump(mode="json", exclude_none=True) for case in experiment.expand()],
             "returns": [returned.model_dump(mode="json") for returned in experiment.returns],
-            "derived": [derived.model_dump(mode="json") for derived in experiment.derived],
-            "cuda": experiment.cuda.model_dump(mode="json") if experiment.cuda else None,
             "sets": experiment.harness.sets,
             "entry": experiment.entry,
             "own_kernel": experiment.own_kernel,
         }
+        # A key that an experiment has no use for is left out, so that its digest is what it was before the key.
+        if experiment.derived:
+            meaning["derived"] = [derived.model_dump(mode="json") for derived in experiment.derived]
+        if experiment.cuda:
+            meaning["cuda"] = experiment.cuda.model_dump(mode="json")
         return Digest.of(json.dumps(meaning, sort_keys=True, separators=(",", ":")).encode())
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, StringConstraints
 
 from bundler.judge.compare import Agreement, Array, compare, decode
+from bundler.judge.form import ReturnedClaim, wrong_form
 from bundler.model.base import Frozen
-from bundler.model.experiment import Experiment, Returned
+from bundler.model.experiment import Comparison, Experiment, Returned
 from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Shown, Unstable, Why, Wrong
 
 MAX_OUTPUTS = 17
@@ -27,17 +29,6 @@ class Raised(Frozen):
     def outcome(self) -> Failed:
         text = " ← ".join(f"{name}: {text}" for name, text in self.errors)
         return Failed(phase=self.phase, error=text[:2000], resource=self.resource)
-
-
-class ReturnedClaim(Frozen):
-    """One thing that a candidate returned, as its worker describes it."""
-
-    type: Shown
-    dtype: Shown = ""
-    shape: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
-    device: Shown = ""
-    bytes: int = 0
 
 
 class CallClaim(Frozen):
@@ -63,48 +54,110 @@ class CellClaim(Frozen):
     unusable: bool = False
 
 
+_ITEM_BYTES = {
+    "float64": 8, "int64": 8, "float32": 4, "int32": 4, "int8": 1, "uint8": 1, "bool": 1,
+    "float8_e4m3fn": 1, "float8_e5m2": 1,
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Reference:
-    """What the outputs of one set should be: float64 or int64 arrays, one for each returned tensor."""
+    """What the answer to one set should be: float64 or int64 arrays, one for each returned tensor and then
+    one for each derived array."""
 
     arrays: tuple[Array, ...]
+    scales: tuple[Array | None, ...] = ()
+    """For the absolute tolerance; None, or no entry, is 1."""
 
     def bytes_as(self, returned: tuple[Returned, ...]) -> int:
         """How many bytes a right answer has."""
-        sizes = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "int8": 1, "uint8": 1, "bool": 1}
-        return sum(a.size * sizes.get(r.dtype, 2) for a, r in zip(self.arrays, returned, strict=True))
+        pairs = zip(self.arrays, returned, strict=False)
+        return sum(array.size * _ITEM_BYTES.get(each.dtype, 2) for array, each in pairs)
+
+    def scale(self, index: int) -> Array | float:
+        """The scale of one array's absolute tolerance."""
+        found = self.scales[index] if self.scales else None
+        return 1.0 if found is None else found
+
+
+Derive = Callable[[int, tuple[Array, ...]], tuple[Array, ...]]
+"""The harness's ``derive``: the set's index and a call's returned tensors, decoded; one array for each of
+``Experiment.derived``, each with the shape of its reference."""
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """One array of an answer and the rule that it is held against."""
+
+    name: str
+    index: int
+    """In the reference."""
+    dtype: str
+    rule: Comparison
+
+    def compare(self, array: Array, expected: Array, reference: Reference) -> Agreement:
+        return compare(array, expected, self.dtype, self.rule, reference.scale(self.index))
 
 
 @dataclass(frozen=True)
 class _Call:
-    """One call, judged: wrong in form, or compared element by element."""
+    """One call: wrong in form, or compared element by element."""
 
     which: int
-    outputs: tuple[Array, ...]
-    agreements: tuple[Agreement, ...]
-    wrong: Wrong | None
+    parts: tuple[Array, ...] = ()
+    """The bytes of what was returned."""
+    arrays: tuple[Array, ...] = ()
+    """What was compared, in the order of ``_judged``."""
+    agreements: tuple[Agreement, ...] = ()
+    wrong: Wrong | None = None
+
+    def same_bits(self, parts: tuple[Array, ...]) -> bool:
+        return len(parts) == len(self.parts) and all(map(np.array_equal, self.parts, parts))
 
 
 def judge_cell(
     experiment: Experiment, plan: tuple[int, ...], claim: CellClaim, payload: memoryview,
-    references: tuple[Reference, ...],
+    references: tuple[Reference, ...], derive: Derive | None = None,
 ) -> Outcome:  # fmt: skip
     """The outcome of a cell whose worker answered.
 
-    ``references`` has one entry for each set. Raises ValueError when the claim does not fit the request:
+    ``references`` has one entry for each set; ``derive`` is needed where the experiment has derived arrays
+    and may raise what it likes. Raises ValueError when the claim does not fit the request:
     other calls than were asked for, or a payload that the descriptions do not add up to.
     """
     calls: list[_Call] = []
+    judge = _Judge(experiment, references, derive)
     for index, call in enumerate(claim.calls):
         if index >= len(plan):
             raise ValueError(f"{len(claim.calls)} calls were answered, {len(plan)} asked for")
         if call.raised is not None:
             return _raised(call.raised, calls)
         taken, payload = _take(call, payload)
-        calls.append(_judge_call(index, plan[index], experiment, call, taken, references[plan[index]]))
+        calls.append(judge.call(index, plan[index], call, taken))
     if len(calls) != len(plan) or payload.nbytes:
         raise ValueError(f"{len(calls)} of {len(plan)} calls were answered, {payload.nbytes} bytes left over")
-    return _combine(experiment, calls, claim)
+    return _combine(judge.rules, references, calls, claim)
+
+
+def judge_arrays(
+    experiment: Experiment, answers: Sequence[tuple[Array, ...]], references: tuple[Reference, ...]
+) -> Passed | Wrong:
+    """Arrays that no worker made, one tuple for each set, under the experiment's rules: a cross-check's.
+
+    Raises ValueError when they have another number or other shapes than the reference.
+    """
+    rules = _judged(experiment, references[0])
+    errors: list[float] = []
+    for index, (arrays, reference) in enumerate(zip(answers, references, strict=True)):
+        if [a.shape for a in arrays] != [a.shape for a in reference.arrays]:
+            raise ValueError("its arrays are not shaped as the reference's")
+        for each in rules:
+            expected = reference.arrays[each.index]
+            agreement = each.compare(arrays[each.index], expected, reference)
+            if wrong := _wrong_values(index, each.name, agreement):
+                return wrong
+            errors += [] if agreement.error is None else [agreement.error]
+    return Passed(error=max(errors, default=None))
 
 
 def _raised(raised: Raised, before: list[_Call]) -> Outcome:
@@ -123,73 +176,85 @@ def _take(call: CallClaim, payload: memoryview) -> tuple[list[memoryview], memor
     return parts, payload
 
 
-def _judge_call(
-    index: int,
-    which: int,
-    experiment: Experiment,
-    call: CallClaim,
-    parts: list[memoryview],
-    reference: Reference,
-) -> _Call:
-    wrong = _wrong_form(index, experiment.returns, call, reference)
-    if wrong is not None:
-        return _Call(which, (), (), wrong)
-    outputs, agreements = [], []
-    for part, returned, expected in zip(parts, experiment.returns, reference.arrays, strict=True):
-        output = decode(part, returned.dtype, expected.shape)
-        outputs.append(output)
-        agreements.append(compare(output, expected, returned.dtype, returned.compare))
-        wrong = wrong or _wrong_values(index, returned, agreements[-1], len(experiment.returns) > 1)
-    if wrong is None and experiment.own_kernel == "required" and call.launches == 0 and outputs[0].size:
-        wrong = Wrong(what="no-own-kernel", call=index, detail=Mark.NO_OWN_KERNEL)
-    return _Call(which, tuple(outputs), tuple(agreements), wrong)
+def _judged(experiment: Experiment, reference: Reference) -> tuple[_Judged, ...]:
+    """The arrays of an answer that are compared: what is returned, then what is derived."""
+    alone = len(experiment.returns) + len(experiment.derived) == 1
+    returned = tuple(
+        _Judged("out" if alone else each.name, index, each.dtype, each.compare)
+        for index, each in enumerate(experiment.returns)
+        if each.compare is not None
+    )
+    first = len(experiment.returns)
+    derived = tuple(
+        _Judged(each.name, index, _kind(reference.arrays[index]), each.compare)
+        for index, each in enumerate(experiment.derived, first)
+    )
+    return returned + derived
 
 
-def _wrong_form(
-    index: int, returns: tuple[Returned, ...], call: CallClaim, reference: Reference
-) -> Wrong | None:
-    """Count, type, dtype, shape, device and layout, before any value is looked at."""
-
-    def wrong(
-        what: Literal["count", "type", "dtype", "shape", "device", "layout", "size"], detail: str
-    ) -> Wrong:
-        return Wrong(what=what, call=index, detail=detail)
-
-    if len(call.outputs) != len(returns):
-        return wrong("count", f"returned {len(call.outputs)} values, not {len(returns)}")
-    for output, returned, expected in zip(call.outputs, returns, reference.arrays, strict=True):
-        name = returned.name
-        if output.type != "torch.Tensor":
-            return wrong("type", f"{name} is a {output.type}, not a torch.Tensor")
-        if output.dtype != returned.dtype:
-            return wrong("dtype", f"{name} is {output.dtype}, not {returned.dtype}")
-        if output.shape != expected.shape:
-            return wrong("shape", f"{name} has shape {output.shape}, not {expected.shape}")
-        if output.device != "cuda":
-            return wrong("device", f"{name} is on {output.device}, not on the GPU")
-        if returned.contiguous and not _is_contiguous(output.shape, output.strides):
-            return wrong("layout", f"{name} has strides {output.strides}, which is not contiguous")
-    if not call.sent or sum(o.bytes for o in call.outputs) != reference.bytes_as(returns):
-        return wrong("size", "the output's bytes do not match its shape")
-    return None
+def _kind(array: Array) -> str:
+    return "int64" if array.dtype.kind in "iu" else "float64"
 
 
-def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    if 0 in shape:
-        return True
-    expected = 1
-    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if size != 1 and stride != expected:
-            return False
-        expected *= size
-    return True
+class _Judge:
+    """Judges the calls of one cell. Bits that were judged before, on the same set, are not judged again."""
+
+    def __init__(
+        self, experiment: Experiment, references: tuple[Reference, ...], derive: Derive | None
+    ) -> None:
+        self._experiment = experiment
+        self._references = references
+        self._derive = derive
+        self._known: dict[int, _Call] = {}
+        self.rules = _judged(experiment, references[0])
+
+    def call(self, index: int, which: int, claim: CallClaim, data: list[memoryview]) -> _Call:
+        wrong = self._wrong_form(index, which, claim)
+        if wrong is not None:
+            return _Call(which, wrong=wrong)
+        parts = tuple(np.frombuffer(part, dtype=np.uint8) for part in data)
+        known = self._known.get(which)
+        if known is None or not known.same_bits(parts):
+            known = self._compare(which, parts)
+            self._known.setdefault(which, known)
+        return replace(known, wrong=self._wrong(index, claim, known))
+
+    def _wrong_form(self, index: int, which: int, claim: CallClaim) -> Wrong | None:
+        reference, returns = self._references[which], self._experiment.returns
+        wrong = wrong_form(index, returns, claim.outputs, [array.shape for array in reference.arrays])
+        if wrong is None and not (
+            claim.sent and sum(o.bytes for o in claim.outputs) == reference.bytes_as(returns)
+        ):
+            return Wrong(what="size", call=index, detail="the output's bytes do not match its shape")
+        return wrong
+
+    def _compare(self, which: int, parts: tuple[Array, ...]) -> _Call:
+        reference = self._references[which]
+        returned = tuple(
+            decode(part.tobytes(), each.dtype, expected.shape)
+            for part, each, expected in zip(parts, self._experiment.returns, reference.arrays, strict=False)
+        )
+        derived = self._derive(which, returned) if self._derive and self._experiment.derived else ()
+        arrays = tuple((*returned, *derived)[each.index] for each in self.rules)
+        agreements = tuple(
+            each.compare(array, reference.arrays[each.index], reference)
+            for each, array in zip(self.rules, arrays, strict=True)
+        )
+        return _Call(which, parts, arrays, agreements)
+
+    def _wrong(self, index: int, claim: CallClaim, call: _Call) -> Wrong | None:
+        for each, agreement in zip(self.rules, call.agreements, strict=True):
+            if wrong := _wrong_values(index, each.name, agreement):
+                return wrong
+        if self._experiment.own_kernel == "required" and claim.launches == 0 and call.parts[0].size:
+            return Wrong(what="no-own-kernel", call=index, detail=Mark.NO_OWN_KERNEL)
+        return None
 
 
-def _wrong_values(index: int, returned: Returned, agreement: Agreement, named: bool) -> Wrong | None:
+def _wrong_values(index: int, name: str, agreement: Agreement) -> Wrong | None:
     if not agreement.wrong:
         return None
-    detail = f"{agreement.wrong} of {agreement.elements} elements; "
-    detail += f"{returned.name}{agreement.worst}" if named else f"out{agreement.worst}"
+    detail = f"{agreement.wrong} of {agreement.elements} elements; {name}{agreement.worst}"
     return Wrong(
         what="values",
         call=index,
@@ -201,7 +266,9 @@ def _wrong_values(index: int, returned: Returned, agreement: Agreement, named: b
     )
 
 
-def _combine(experiment: Experiment, calls: list[_Call], claim: CellClaim) -> Outcome:
+def _combine(
+    rules: tuple[_Judged, ...], references: tuple[Reference, ...], calls: list[_Call], claim: CellClaim
+) -> Outcome:
     """All calls as one outcome: the first call on each set decides, a later one can only make it unstable."""
     marks = _marks(claim)
     firsts = {call.which: call for call in reversed(calls)}
@@ -215,10 +282,10 @@ def _combine(experiment: Experiment, calls: list[_Call], claim: CellClaim) -> Ou
             return Unstable(
                 detail=f"call {call.wrong.call} on values that were right before: {call.wrong.detail}"
             )
-        if disagreement := _disagreement(experiment, first, call):
+        if disagreement := _disagreement(rules, references[call.which], first, call):
             return Unstable(detail=disagreement)
     errors = [a.error for call in calls for a in call.agreements if a.error is not None]
-    if any(not _same_bits(firsts[call.which], call) for call in calls):
+    if any(not firsts[call.which].same_bits(call.parts) for call in calls):
         marks = (*marks, Mark.NOT_BITWISE_STABLE)
     return Passed(marks=marks, error=max(errors, default=None))
 
@@ -238,16 +305,12 @@ def _when(calls: list[_Call], wrongs: list[_Call]) -> tuple[Mark, ...]:
     return (Mark.LATER_CALLS_ONLY,) if calls[0].wrong is None else ()
 
 
-def _same_bits(first: _Call, call: _Call) -> bool:
-    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(first.outputs, call.outputs, strict=True))
-
-
-def _disagreement(experiment: Experiment, first: _Call, call: _Call) -> str:
+def _disagreement(rules: tuple[_Judged, ...], reference: Reference, first: _Call, call: _Call) -> str:
     """Where two right answers to the same values are further apart than the tolerance allows."""
-    if call is first or _same_bits(first, call):
+    if first.same_bits(call.parts):
         return ""
-    for a, b, returned in zip(first.outputs, call.outputs, experiment.returns, strict=True):
-        between = compare(b, a, returned.dtype, returned.compare)
+    for each, a, b in zip(rules, first.arrays, call.arrays, strict=True):
+        between = each.compare(b, a, reference)
         if between.wrong:
             return f"two calls on the same values disagree in {between.wrong} elements: out{between.worst}"
     return ""

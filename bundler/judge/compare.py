@@ -29,11 +29,36 @@ class Agreement:
     """The first wrong element in words; empty when none is."""
 
 
+_FLOAT8 = {"float8_e4m3fn": (4, 3, 448.0), "float8_e5m2": (5, 2, 57344.0)}
+"""Exponent bits, mantissa bits, largest finite value: the OCP 8-bit floating point specification, 1.0."""
+
+
+def _float8_values(dtype: str) -> Array:
+    """What each of the 256 bit patterns stands for, as float64; e4m3fn has no infinity."""
+    exponent_bits, mantissa_bits, _ = _FLOAT8[dtype]
+    bits = np.arange(256)
+    exponent = (bits >> mantissa_bits) & ((1 << exponent_bits) - 1)
+    mantissa = bits & ((1 << mantissa_bits) - 1)
+    bias = (1 << (exponent_bits - 1)) - 1
+    fraction = mantissa / (1 << mantissa_bits)
+    values = np.where(
+        exponent == 0, np.ldexp(fraction, 1 - bias), np.ldexp(1 + fraction, exponent.astype(np.int64) - bias)
+    )
+    if dtype == "float8_e4m3fn":
+        values[bits & 0x7F == 0x7F] = np.nan
+    else:
+        top = exponent == (1 << exponent_bits) - 1
+        values[top] = np.where(mantissa[top] == 0, np.inf, np.nan)
+    return np.where(bits >> 7 == 1, -values, values)
+
+
 def decode(data: bytes | memoryview, dtype: str, shape: tuple[int, ...]) -> Array:
     """Little-endian bytes as float64, or int64 for integral dtypes."""
     if dtype == "bfloat16":
         bits = np.frombuffer(data, dtype="<u2").astype(np.uint32) << 16
         return bits.view(np.float32).astype(np.float64).reshape(shape)
+    if dtype in _FLOAT8:
+        return _float8_values(dtype)[np.frombuffer(data, dtype=np.uint8)].reshape(shape)
     raw = np.frombuffer(data, dtype=np.dtype(dtype).newbyteorder("<")).reshape(shape)
     return raw.astype(np.int64 if dtype in INTEGRAL else np.float64)
 
@@ -45,6 +70,8 @@ def round_to(reference: Array, dtype: str) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         if dtype == "bfloat16":
             return _round_to_bfloat16(reference)
+        if dtype in _FLOAT8:
+            return _round_to_float8(reference, dtype)
         return reference.astype(np.dtype(dtype)).astype(np.float64)
 
 
@@ -54,22 +81,35 @@ def _round_to_bfloat16(reference: Array) -> Array:
     return np.where(np.isnan(reference), np.nan, rounded.view(np.float32).astype(np.float64))
 
 
-def compare(output: Array, reference: Array, dtype: str, rule: Comparison) -> Agreement:
-    """Hold ``output`` (decoded) against ``reference``; both have one shape."""
+def _round_to_float8(reference: Array, dtype: str) -> Array:
+    """Nearest, ties to even; beyond the largest finite value that value, as the saturating conversions do."""
+    exponent_bits, mantissa_bits, largest = _FLOAT8[dtype]
+    _, exponent = np.frexp(reference)
+    least = 2 - (1 << (exponent_bits - 1))
+    step = np.ldexp(1.0, np.maximum(exponent - 1, least) - mantissa_bits)
+    return np.asarray(np.clip(np.rint(reference / step) * step, -largest, largest))
+
+
+def compare(
+    output: Array, reference: Array, dtype: str, rule: Comparison, scale: Array | float = 1.0
+) -> Agreement:
+    """Hold ``output`` (decoded) against ``reference``; both have one shape, ``scale`` broadcasts to it."""
     if dtype in INTEGRAL:
         right = output == reference
         return _agreement(output, reference, right, None, 0)
     stored = round_to(reference, dtype)
-    right, error = _right(output, reference, stored, rule)
+    right, error = _right(output, reference, stored, rule, scale)
     nan = int(np.count_nonzero(np.isnan(output) & ~np.isnan(reference)))
     return _agreement(output, stored, right, error, nan)
 
 
-def _right(output: Array, reference: Array, stored: Array, rule: Comparison) -> tuple[Array, float | None]:
+def _right(
+    output: Array, reference: Array, stored: Array, rule: Comparison, scale: Array | float
+) -> tuple[Array, float | None]:
     """Which elements are right, and the largest error in units of the tolerance."""
     finite = np.isfinite(stored) & np.isfinite(output)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        tolerance = rule.atol + rule.rtol * np.abs(reference)
+        tolerance = rule.atol * scale + rule.rtol * np.abs(reference)
         distance = np.abs(output - reference)
         within = (output == stored) | (finite & (distance <= tolerance))
         scaled = distance[finite] / tolerance[finite] if rule.atol or rule.rtol else np.empty(0)

@@ -31,6 +31,8 @@ class Subject(Frozen):
     """The bundle's manifest digest, where the replay was told it."""
     replayer: str
     """Version of bundler."""
+    replayer_from: Literal["installed", "bundle"] | None = None
+    """Whose copy judged: the one that is installed here, or the bundle's own; where the replay was told it."""
 
 
 class Kernel(Frozen):
@@ -97,6 +99,8 @@ class Evidence(Frozen):
     judge_isolation: dict[str, str] = {}
     grounds: dict[GroundName, GroundReport]
     kernels: tuple[Kernel, ...] = ()
+    cross_check: dict[str, Outcome] = {}
+    """By case: what the harness's own NumPy arithmetic gave, where the experiment declares a cross-check."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -171,9 +171,9 @@ class ZeroRule(enum.StrEnum):
 class Comparison(Frozen):
     """When an output's element is right: ``|out - reference| <= atol * scale + rtol * |reference|``.
 
-    ``scale`` is 1 unless the harness gives one an element (``make.scaled``), as a sum's bound by the sum of
-    the magnitudes needs it. Infinities are right exactly where the reference, rounded to the output's dtype, is the same
-    infinity. With both tolerances 0 the output has to equal the reference rounded to its dtype.
+    ``scale`` is 1 unless the harness gives one for each element (``Scaled``), as a sum's bound by the sum
+    of the magnitudes needs it. Infinities are right exactly where the reference, rounded to the output's
+    dtype, is the same infinity. With both tolerances 0 the output has to equal the reference rounded to its dtype.
     """
 
     atol: float = Field(0, ge=0)

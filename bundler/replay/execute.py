@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bundler.judge import calls, source
-from bundler.judge.cell import MAX_TUNED, CellClaim, judge_cell, no_memory
-from bundler.model.experiment import Experiment
+from bundler.judge.cell import MAX_TUNED, CellClaim, Derive, judge_cell, no_memory
+from bundler.judge.compare import Array
+from bundler.model.experiment import Case, Experiment
 from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Why, Wrong
 from bundler.replay.oracle import CaseData, Oracle
 from bundler.replay.process import SpawnFailed, Worker, Zygote
@@ -23,7 +24,9 @@ def caller(job: Job, oracle: Oracle, session: Session, zygote: Zygote, *, on_dev
     def ask(worker: Worker, unit: Unit) -> Mapping[str, Outcome]:
         data = oracle.case(unit.case)
         try:
-            outcome = _call(job.experiment.judging(unit.case), worker, data, session, on_device)
+            experiment = job.experiment.judging(unit.case)
+            derive = _deriver(oracle, unit.case, experiment, data)
+            outcome = _call(experiment, worker, data, session, on_device, derive)
         except MemoryError:
             worker.kill()
             raise Lost(no_memory("the judge ran out of memory over this case")) from None
@@ -35,6 +38,16 @@ def caller(job: Job, oracle: Oracle, session: Session, zygote: Zygote, *, on_dev
         return dict.fromkeys(unit.grounds, outcome)
 
     return ask
+
+
+def _deriver(oracle: Oracle, case: Case, experiment: Experiment, data: CaseData) -> Derive:
+    first = len(experiment.returns)
+
+    def derive(which: int, outputs: tuple[Array, ...]) -> tuple[Array, ...]:
+        shapes = [array.shape for array in data.references[which].arrays[first:]]
+        return oracle.derive(case, which, outputs, shapes)
+
+    return derive
 
 
 class _NoRoom(Exception):
@@ -60,7 +73,12 @@ def _whose_memory(job: Job, zygote: Zygote, data: CaseData, claim: _NoRoom) -> O
 
 
 def _call(
-    experiment: Experiment, worker: Worker, data: CaseData, session: Session, on_device: bool
+    experiment: Experiment,
+    worker: Worker,
+    data: CaseData,
+    session: Session,
+    on_device: bool,
+    derive: Derive,
 ) -> Outcome:
     plan = calls.plan(experiment.harness.sets, elements=data.elements, on_device=on_device)
     right_bytes = max(reference.bytes_as(experiment.returns) for reference in data.references)
@@ -72,7 +90,7 @@ def _call(
         if "no_memory" in message.header:
             raise _NoRoom(str(message.header["no_memory"])[:300])
         claim = CellClaim.model_validate(message.header)
-        outcome = judge_cell(experiment, plan, claim, memoryview(message.payload), data.references)
+        outcome = judge_cell(experiment, plan, claim, memoryview(message.payload), data.references, derive)
     if len(session.tuned | claim.tuned) <= MAX_TUNED:
         session.tuned.update(claim.tuned)
     if claim.unusable:

@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 
 from bundler.errors import BadExperiment
 from bundler.judge.cell import Reference
+from bundler.judge.compare import Array
 from bundler.model.base import Frozen
 from bundler.model.experiment import Case, Experiment
 from bundler.replay.allowance import Allowance
@@ -30,6 +31,7 @@ class _Answer(Frozen):
     dtype: Literal["float64", "int64"]
     shape: tuple[int, ...]
     data: tuple[int, int]
+    scale: tuple[int, int] | None = None
 
 
 class _CaseAnswer(Frozen):
@@ -84,29 +86,52 @@ class Oracle:
         key = (case.id, stand_in)
         if key in self._kept:
             return self._kept[key]
-        data = self._ask_case(case, stand_in)
+        data = self._ask_case(case, stand_in, "" if stand_in else "reference")
         if data.payload.nbytes <= _KEEP_BYTES:
             self._kept[key] = data
         return data
 
-    def _ask_case(self, case: Case, stand_in: bool) -> CaseData:
-        request = {
+    def cross_check(self, case: Case) -> tuple[Reference, ...]:
+        """What the harness's ``cross_check`` gives for every set. Raises as ``case`` does."""
+        return self._ask_case(case, False, "cross-check").references
+
+    def derive(
+        self, case: Case, which: int, outputs: Sequence[Array], shapes: Sequence[tuple[int, ...]]
+    ) -> tuple[Array, ...]:
+        """What the harness derives from a call's returned tensors, in these shapes. Raises as ``case``."""
+        described, parts, at = [], [], 0
+        for output in outputs:
+            data = np.ascontiguousarray(output).tobytes()
+            dtype = str(output.dtype)
+            described.append({"dtype": dtype, "shape": list(output.shape), "data": [at, len(data)]})
+            parts.append(data)
+            at += len(data)
+        request = self._about(case) | {"op": "derive", "which": which, "outputs": described}
+        message = self._ask(request, parts, _CASE_S)
+        answer = self._check(message, f"failed to derive on case {case.id!r}")
+        derived = [a for r in _references(answer, memoryview(message.payload)) for a in r.arrays]
+        if [array.shape for array in derived] != list(shapes):
+            found = [array.shape for array in derived]
+            raise self._bad(
+                f"derived arrays of shapes {found} on case {case.id!r}, the reference has {shapes}"
+            )
+        return tuple(derived)
+
+    def _about(self, case: Case) -> dict[str, Any]:
+        return {"case": case.id, "params": case.params, "seed": self._seed}
+
+    def _ask_case(self, case: Case, stand_in: bool, which_answer: str) -> CaseData:
+        request = self._about(case) | {
             "op": "case",
-            "case": case.id,
-            "params": case.params,
-            "seed": self._seed,
             "sets": 1 if stand_in else self._experiment.harness.sets,
             "stand_in": stand_in,
-            "reference": not stand_in,
+            "answer": which_answer,
         }
         message = self._ask(request, [], _CASE_S)
         answer = self._check(message, f"failed on case {case.id!r}")
         payload = memoryview(message.payload)
         try:
-            references = tuple(
-                Reference(tuple(_array(array, payload) for array in arrays)) for arrays in answer.references
-            )
-            return CaseData(answer.sets, payload, references)
+            return CaseData(answer.sets, payload, _references(answer, payload))
         except ValueError as error:
             raise self._bad(f"answered case {case.id!r} with arrays that do not fit: {error}") from None
 
@@ -135,8 +160,8 @@ class Oracle:
         path = self._experiment.harness.path
         return BadExperiment(
             f"the harness {path!r} {problem}",
-            hint="the harness has to define inputs(case, which, make) and reference(case, which, arguments); "
-            "docs/experiments.md shows one",
+            hint="the harness has to define inputs(case, which, make) and reference(case, which, arguments), "
+            "and derive or cross_check where experiment.yaml names them; docs/experiments.md shows one",
         )
 
     def stop(self) -> None:
@@ -154,7 +179,15 @@ class Oracle:
         self.close()
 
 
-def _array(answer: _Answer, payload: memoryview) -> np.ndarray[Any, Any]:
-    at, count = answer.data
-    dtype = np.dtype(answer.dtype).newbyteorder("<")
-    return np.frombuffer(payload[at : at + count], dtype=dtype).reshape(answer.shape)
+def _references(answer: _CaseAnswer, payload: memoryview) -> tuple[Reference, ...]:
+    def array(dtype: str, place: tuple[int, int], shape: tuple[int, ...]) -> Array:
+        at, count = place
+        return np.frombuffer(payload[at : at + count], np.dtype(dtype).newbyteorder("<")).reshape(shape)
+
+    return tuple(
+        Reference(
+            tuple(array(each.dtype, each.data, each.shape) for each in arrays),
+            tuple(array("float64", each.scale, each.shape) if each.scale else None for each in arrays),
+        )
+        for arrays in answer.references
+    )

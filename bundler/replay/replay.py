@@ -26,6 +26,7 @@ from bundler.replay import compile as compile_ground
 from bundler.replay import execute
 from bundler.replay.allowance import Allowance
 from bundler.replay.cells import Cells, Grid, renumber
+from bundler.replay.cross_check import cross_checked
 from bundler.replay.device import Device, lacks, probe, too_old, why_not_started
 from bundler.replay.guard import watch_state
 from bundler.replay.oracle import Oracle
@@ -66,6 +67,7 @@ class _Replay:
         self._stop = threading.Event()
         self._stop_harness: Callable[[], None] = lambda: None
         self._host: Host = probe_host()
+        self._cross_check: dict[str, Outcome] = {}
 
     def run(self) -> Evidence:
         """All grounds in turn."""
@@ -84,6 +86,8 @@ class _Replay:
             Oracle(oracle_zygote, self._loaded.experiment, self._loaded.harness, self._request.seed)
         )
         self._stop_harness = oracle.stop
+        if self._loaded.experiment.cross_check is not None:
+            self._cross_check = dict(cross_checked(self._loaded.experiment, self._cases, oracle))
         self._judge_isolation["harness"] = _summary(oracle.isolation)
         if self._request.device or self._request.architectures:
             assembler = compile_ground.Assembler(stack.enter_context(_zygote("assembler")))
@@ -267,6 +271,7 @@ class _Replay:
             judge_isolation=self._judge_isolation,
             grounds={name: self._report(name, grid) for name, grid in cells.items()},
             kernels=kernels,
+            cross_check=self._cross_check,
         )
 
     def _report(self, name: str, grid: Grid) -> GroundReport:

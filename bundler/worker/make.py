@@ -21,6 +21,14 @@ _LANE_DEVIATION = (4 * (65536**2 - 1) / 12) ** 0.5
 
 
 @dataclass(frozen=True)
+class Scaled:
+    """A reference with a scale for its absolute tolerance, element by element (or to be broadcast)."""
+
+    values: Array
+    scale: Array
+
+
+@dataclass(frozen=True)
 class Tensor:
     """A tensor argument: what the candidate sees as a torch tensor and the reference as an array."""
 
@@ -76,9 +84,12 @@ class Make:
 
         contiguous: row-major. transposed: the last two dimensions swapped in memory. sliced: every
         second element of every dimension of a larger buffer, from 1 on, so that no stride is 1.
+        expanded: stride 0 along the first dimension; the values are those of its first entry, repeated.
         ``gap`` stands in the elements between; choose what would show if a kernel read it.
         """
         rounded = _round(np.asarray(values), dtype)
+        if layout == "expanded":
+            rounded = np.broadcast_to(rounded[:1], rounded.shape)
         strides, offset, storage = _place(rounded.shape, layout)
         return Tensor(dtype, rounded.shape, strides, offset, storage, gap, rounded)
 
@@ -110,7 +121,9 @@ def _place(shape: tuple[int, ...], layout: str) -> tuple[tuple[int, ...], int, i
         strides = _row_major(full)
         storage = int(np.prod(full, dtype=np.int64))
         return tuple(2 * stride for stride in strides), min(sum(strides), storage), storage
-    raise ValueError(f"{layout!r} is no layout: contiguous, transposed or sliced")
+    if layout == "expanded":
+        return (0, *_row_major(shape)[1:]), 0, int(np.prod(shape[1:], dtype=np.int64))
+    raise ValueError(f"{layout!r} is no layout: contiguous, transposed, sliced or expanded")
 
 
 def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:

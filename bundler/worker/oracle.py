@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bundler.worker import faults, wire
-from bundler.worker.make import Array, Make, Tensor, to_bits
+from bundler.worker.make import Array, Make, Scaled, Tensor, to_bits
 
 Header = dict[str, Any]
 
@@ -26,6 +26,8 @@ class Server:
 
     def __init__(self, flavour: str) -> None:
         self._harness = types.ModuleType("harness")
+        self._harness.__dict__["Scaled"] = Scaled
+        self._arguments: dict[tuple[str, int], list[Any]] = {}
 
     def answer(self, message: wire.Message) -> tuple[Header, list[bytes]]:
         request = message.header
@@ -33,6 +35,8 @@ class Server:
             if request["op"] == "load":
                 exec(compile(bytes(message.payload), "harness.py", "exec"), self._harness.__dict__)  # noqa: S102
                 return {"raised": None}, []
+            if request["op"] == "derive":
+                return self._derive(request, memoryview(message.payload))
             return self._case(request)
         except Exception as error:  # noqa: BLE001 (the worker's edge: a harness may raise anything)
             return {"raised": faults.describe(error, phase="run")}, []
@@ -42,14 +46,39 @@ class Server:
         parts = _Parts()
         sets: list[list[Header]] = []
         references: list[list[Header]] = []
+        answers = {"reference": "reference", "cross-check": "cross_check"}
         for which in range(request["sets"]):
-            make = Make(request["seed"], request["case"], which)
-            arguments = list(self._harness.inputs(dict(request["params"]), which, make))
+            arguments = self._inputs(request, which)
             sets.append([_argument(a, parts, request["stand_in"]) for a in arguments])
-            if request["reference"]:
-                answer = self._harness.reference(dict(request["params"]), which, arguments)
+            if request["answer"] in answers:
+                compute = getattr(self._harness, answers[request["answer"]])
+                with np.errstate(all="ignore"):
+                    answer = compute(dict(request["params"]), which, arguments)
                 references.append([_answer(array, parts) for array in _as_tuple(answer)])
         return {"raised": None, "sets": sets, "references": references}, parts.data
+
+    def _derive(self, request: Header, payload: memoryview) -> tuple[Header, list[bytes]]:
+        """What the harness makes of one call's returned tensors, which come as float64 or int64 arrays."""
+        outputs = []
+        for each in request["outputs"]:
+            at, count = each["data"]
+            flat = np.frombuffer(payload[at : at + count], dtype=np.dtype(each["dtype"]).newbyteorder("<"))
+            outputs.append(flat.reshape(each["shape"]))
+        arguments = self._inputs(request, request["which"])
+        with np.errstate(all="ignore"):
+            answer = self._harness.derive(dict(request["params"]), request["which"], arguments, outputs)
+        parts = _Parts()
+        return {"raised": None, "references": [[_answer(a, parts) for a in _as_tuple(answer)]]}, parts.data
+
+    def _inputs(self, request: Header, which: int) -> list[Any]:
+        """The arguments of one set. Those of the case that was asked for last are kept for ``derive``."""
+        case = request["case"]
+        if (case, which) not in self._arguments:
+            if any(name != case for name, _ in self._arguments):
+                self._arguments.clear()
+            make = Make(request["seed"], case, which)
+            self._arguments[case, which] = list(self._harness.inputs(dict(request["params"]), which, make))
+        return self._arguments[case, which]
 
 
 class _Parts:
@@ -94,12 +123,16 @@ def _bits(value: float | int, dtype: str) -> str:
     return to_bits(np.asarray([int(value) if integral and value == value else value]), dtype).hex()  # noqa: PLR0124
 
 
-def _as_tuple(answer: Array | tuple[Array, ...]) -> tuple[Array, ...]:
+def _as_tuple(answer: Any) -> tuple[Array | Scaled, ...]:
     return answer if isinstance(answer, tuple) else (answer,)
 
 
-def _answer(array: Array, parts: _Parts) -> Header:
-    dense = np.asarray(array)
+def _answer(answer: Array | Scaled, parts: _Parts) -> Header:
+    if isinstance(answer, Scaled):
+        values = np.asarray(answer.values)
+        scale = np.broadcast_to(np.asarray(answer.scale, dtype=np.float64), values.shape)
+        return _answer(values, parts) | {"scale": parts.add(scale.astype("<f8").tobytes())}
+    dense = np.asarray(answer)
     kind = "int64" if dense.dtype.kind in "iub" else "float64"
     data = np.ascontiguousarray(dense, dtype=np.dtype(kind).newbyteorder("<")).tobytes()
     return {"dtype": kind, "shape": list(dense.shape), "data": parts.add(data)}

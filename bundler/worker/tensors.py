@@ -94,7 +94,9 @@ class Inputs:
         at, count = spec["data"]
         if count:
             dense = _from_bytes(payload[at : at + count], self.view.dtype).reshape(spec["shape"])
-            self.view.copy_(dense)
+            # Along a stride of 0 every entry is the first one's memory.
+            once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in spec["strides"])
+            self.view[once].copy_(dense[once])
 
     def _has_its_form(self) -> bool:
         view, spec = self.view, self.spec

@@ -81,6 +81,7 @@ def test_ranges() -> None:
         ("transposed", (2, 3, 4), (12, 1, 3), 0, 24),
         ("sliced", (3, 5), (22, 2), 12, 77),
         ("sliced", (1,), (2,), 1, 3),
+        ("expanded", (4, 3), (0, 1), 0, 3),
     ],
 )
 def test_layouts(
@@ -91,7 +92,7 @@ def test_layouts(
 
 
 def test_no_view_leaves_its_storage() -> None:
-    for layout in ("contiguous", "transposed", "sliced"):
+    for layout in ("contiguous", "transposed", "sliced", "expanded"):
         for shape in ((1, 1), (2, 1), (1, 7), (3, 5), (2, 3, 4)):
             tensor = Make(0, "inside", 0).tensor(np.zeros(shape), layout=layout)
             last = tensor.offset + sum((n - 1) * s for n, s in zip(shape, tensor.strides, strict=True))

@@ -52,6 +52,14 @@ def test_the_gap_stands_between_the_elements(gap: float) -> None:
     assert (storage[untouched].view(np.uint32) == expected).all()
 
 
+@pytest.mark.parametrize("shape", [(4, 3), (3, 2, 2), (0, 3), (1, 1)])
+def test_an_expanded_input_is_its_first_entry_everywhere(shape: tuple[int, ...]) -> None:
+    inputs, values, _ = _inputs("float32", "expanded", shape, gap=1)
+    assert inputs.view.stride(0) == 0
+    assert inputs.storage.numel() == np.prod(shape[1:])
+    assert np.array_equal(inputs.view.numpy(), np.broadcast_to(values[:1], shape))
+
+
 def test_sparse_points_in_a_layout() -> None:
     spec = _argument(
         Make(0, "sparse", 0).sparse((3, 4), -1.0, {5: 2.5, 11: 7.0}, layout="transposed"), _Parts(), False

@@ -1,0 +1,71 @@
+"""A harness's answers on the wire: references with a scale, derived arrays, cross-checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bundler.worker.oracle import Server
+from bundler.worker.wire import Message
+
+HARNESS = b"""
+import numpy as np
+drawn = []
+def inputs(case, which, make):
+    drawn.append(which)
+    return [make.tensor(np.full((2, 3), which + 1.0))]
+def reference(case, which, arguments):
+    return np.zeros(2), Scaled(np.ones((2, 2)), [[5.0, 6.0]])
+def derive(case, which, arguments, outputs):
+    return outputs[0] / arguments[0].values.sum()
+def cross_check(case, which, arguments):
+    return np.float32(1) / np.zeros(2, np.float32)
+"""
+
+
+@pytest.fixture
+def server() -> Server:
+    one = Server("oracle")
+    assert one.answer(Message({"op": "load"}, HARNESS))[0]["raised"] is None
+    return one
+
+
+def _array(answer: dict[str, Any], key: str, payload: bytes, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    at, count = answer[key]
+    return np.frombuffer(payload[at : at + count], "<f8").reshape(shape)
+
+
+CASE = {"op": "case", "case": "a", "params": {}, "seed": 0, "sets": 2, "stand_in": False}
+
+
+def test_a_scale_travels_with_its_reference(server: Server) -> None:
+    header, parts = server.answer(Message(CASE | {"answer": "reference"}))
+    plain, scaled = header["references"][1]
+    assert "scale" not in plain
+    assert _array(scaled, "scale", b"".join(parts), (2, 2)).tolist() == [[5, 6], [5, 6]]
+
+
+def test_derive_sees_the_set_that_the_call_was_made_on(server: Server) -> None:
+    outputs = np.array([6.0, 12.0]).tobytes()
+    about = {"op": "derive", "outputs": [{"dtype": "float64", "shape": [2], "data": [0, 16]}]}
+    for which, expected in ((0, [1.0, 2.0]), (1, [0.5, 1.0])):
+        header, parts = server.answer(Message(CASE | about | {"which": which}, outputs))
+        (answer,) = header["references"][0]
+        assert _array(answer, "data", b"".join(parts), (2,)).tolist() == expected
+
+
+def test_inputs_are_drawn_once_for_a_case(server: Server) -> None:
+    about = {"op": "derive", "which": 1, "outputs": [{"dtype": "float64", "shape": [1], "data": [0, 8]}]}
+    server.answer(Message(CASE | {"answer": "reference"}))
+    server.answer(Message(CASE | about, bytes(8)))
+    server.answer(Message(CASE | {"case": "b", "answer": ""}))
+    server.answer(Message(CASE | {"answer": ""}))
+    assert server._harness.drawn == [0, 1, 0, 1, 0, 1]
+
+
+def test_a_cross_check_may_divide_by_zero(server: Server) -> None:
+    header, parts = server.answer(Message(CASE | {"sets": 1, "answer": "cross-check"}))
+    (answer,) = header["references"][0]
+    assert np.isinf(_array(answer, "data", b"".join(parts), (2,))).all()
