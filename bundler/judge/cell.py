@@ -2,87 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, StringConstraints
 
+from bundler.judge.claims import CallClaim, CellClaim, Raised
 from bundler.judge.compare import Agreement, Array, compare, decode
-from bundler.judge.form import ReturnedClaim, wrong_form
-from bundler.model.base import Frozen
-from bundler.model.experiment import Comparison, Experiment, Returned
-from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Shown, Unstable, Why, Wrong
-
-MAX_OUTPUTS = 17
-"""One more than an experiment can ask for."""
-
-
-class Raised(Frozen):
-    """An exception, as a worker describes it."""
-
-    phase: Phase
-    errors: tuple[tuple[Shown, Shown], ...] = Field(min_length=1, max_length=8)
-    resource: Literal["out-of-memory", "out-of-resources", "grid-too-large"] | None = None
-
-    def outcome(self) -> Failed:
-        text = " ← ".join(f"{name}: {text}" for name, text in self.errors)
-        return Failed(phase=self.phase, error=text[:2000], resource=self.resource)
-
-
-class CallClaim(Frozen):
-    """One call."""
-
-    raised: Raised | None
-    outputs: tuple[ReturnedClaim, ...] = Field((), max_length=MAX_OUTPUTS)
-    sent: bool = False
-    launches: int = 0
-    inputs_changed: bool = False
-
-
-MAX_TUNED = 64
-_TunedName = Annotated[str, StringConstraints(max_length=100)]
-_Configuration = Annotated[str, StringConstraints(max_length=300)]
-
-
-class CellClaim(Frozen):
-    """A worker's answer to the request for one cell."""
-
-    calls: tuple[CallClaim, ...] = Field(min_length=1)
-    tuned: dict[_TunedName, _Configuration] = Field({}, max_length=MAX_TUNED)
-    unusable: bool = False
-
-
-_ITEM_BYTES = {
-    "float64": 8, "int64": 8, "float32": 4, "int32": 4, "int8": 1, "uint8": 1, "bool": 1,
-    "float8_e4m3fn": 1, "float8_e5m2": 1,
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Reference:
-    """What the answer to one set should be: float64 or int64 arrays, one for each returned tensor and then
-    one for each derived array."""
-
-    arrays: tuple[Array, ...]
-    scales: tuple[Array | None, ...] = ()
-    """For the absolute tolerance; None, or no entry, is 1."""
-
-    def bytes_as(self, returned: tuple[Returned, ...]) -> int:
-        """How many bytes a right answer has."""
-        pairs = zip(self.arrays, returned, strict=False)
-        return sum(array.size * _ITEM_BYTES.get(each.dtype, 2) for array, each in pairs)
-
-    def scale(self, index: int) -> Array | float:
-        """The scale of one array's absolute tolerance."""
-        found = self.scales[index] if self.scales else None
-        return 1.0 if found is None else found
-
-
-Derive = Callable[[int, tuple[Array, ...]], tuple[Array, ...]]
-"""The harness's ``derive``: the set's index and a call's returned tensors, decoded; one array for each of
-``Experiment.derived``, each with the shape of its reference."""
+from bundler.judge.form import wrong_form
+from bundler.judge.reference import Derive, Reference
+from bundler.model.experiment import Comparison, Experiment
+from bundler.model.outcome import Mark, NotRun, Outcome, Passed, Unstable, Why, Wrong
 
 
 @dataclass(frozen=True)

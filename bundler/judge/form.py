@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from bundler.model.base import Frozen
+from bundler.judge.claims import ReturnedClaim
 from bundler.model.experiment import Returned
-from bundler.model.outcome import Shown, Wrong
-
-
-class ReturnedClaim(Frozen):
-    """One thing that a candidate returned, as its worker describes it."""
-
-    type: Shown
-    dtype: Shown = ""
-    shape: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
-    device: Shown = ""
-    bytes: int = 0
+from bundler.model.outcome import Wrong
 
 
 def wrong_form(

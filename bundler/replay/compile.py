@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from bundler.digest import Digest
-from bundler.judge.cell import Raised
+from bundler.judge.claims import Raised
 from bundler.model.base import Frozen
 from bundler.model.evidence import Kernel
 from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown, TimedOut, Why

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bundler.judge import calls, source
-from bundler.judge.cell import MAX_TUNED, CellClaim, Derive, judge_cell, no_memory
+from bundler.judge.cell import judge_cell, no_memory
+from bundler.judge.claims import MAX_TUNED, CellClaim
 from bundler.judge.compare import Array
+from bundler.judge.reference import Derive
 from bundler.model.experiment import Case, Experiment
 from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Why, Wrong
 from bundler.replay.oracle import CaseData, Oracle

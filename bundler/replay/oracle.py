@@ -12,8 +12,8 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from bundler.errors import BadExperiment
-from bundler.judge.cell import Reference
 from bundler.judge.compare import Array
+from bundler.judge.reference import Reference
 from bundler.model.base import Frozen
 from bundler.model.experiment import Case, Experiment
 from bundler.replay.allowance import Allowance

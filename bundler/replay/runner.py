@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from bundler.judge.cell import Raised
+from bundler.judge.claims import Raised
 from bundler.model.experiment import Candidate, Case, Experiment
 from bundler.model.outcome import Crashed, Mark, NotRun, Outcome, Passed, TimedOut, Why
 from bundler.replay.allowance import Allowance

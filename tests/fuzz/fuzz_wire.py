@@ -15,7 +15,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports():
-    from bundler.judge.cell import CellClaim
+    from bundler.judge.claims import CellClaim
     from bundler.worker import wire
 
 from pydantic import ValidationError

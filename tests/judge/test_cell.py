@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from bundler.judge.cell import CellClaim, Reference, judge_cell
+from bundler.judge.cell import judge_cell
+from bundler.judge.claims import CellClaim
+from bundler.judge.reference import Reference
 from bundler.model.experiment import Experiment
 from bundler.model.outcome import Failed, Mark, Outcome, Passed, Unstable, Wrong
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bundler.judge.cell import CellClaim, Reference, judge_arrays, judge_cell
+from bundler.judge.cell import judge_arrays, judge_cell
+from bundler.judge.claims import CellClaim
 from bundler.judge.compare import compare, decode, round_to
+from bundler.judge.reference import Reference
 from bundler.model.experiment import Comparison, Experiment, NanRule
 from bundler.model.outcome import Passed, Wrong
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bundler.judge.cell import Reference
+from bundler.judge.reference import Reference
 from bundler.model.experiment import Experiment
 from bundler.model.outcome import Crashed, Failed, Mark, NotRun, Outcome, Passed, Why
 from bundler.replay import compile as compile_ground

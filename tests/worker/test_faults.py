@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from bundler.judge.cell import Raised
+from bundler.judge.claims import Raised
 from bundler.worker import faults
 
 

@@ -1,0 +1,59 @@
+"""What a worker says of its candidate: the answer's types. Every field of them is a claim."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from bundler.model.base import Frozen
+from bundler.model.outcome import Failed, Phase, Shown
+
+MAX_OUTPUTS = 17
+"""One more than an experiment can ask for."""
+
+
+class Raised(Frozen):
+    """An exception, as a worker describes it."""
+
+    phase: Phase
+    errors: tuple[tuple[Shown, Shown], ...] = Field(min_length=1, max_length=8)
+    resource: Literal["out-of-memory", "out-of-resources", "grid-too-large"] | None = None
+
+    def outcome(self) -> Failed:
+        text = " ← ".join(f"{name}: {text}" for name, text in self.errors)
+        return Failed(phase=self.phase, error=text[:2000], resource=self.resource)
+
+
+class ReturnedClaim(Frozen):
+    """One thing that a candidate returned, as its worker describes it."""
+
+    type: Shown
+    dtype: Shown = ""
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    device: Shown = ""
+    bytes: int = 0
+
+
+class CallClaim(Frozen):
+    """One call."""
+
+    raised: Raised | None
+    outputs: tuple[ReturnedClaim, ...] = Field((), max_length=MAX_OUTPUTS)
+    sent: bool = False
+    launches: int = 0
+    inputs_changed: bool = False
+
+
+MAX_TUNED = 64
+_TunedName = Annotated[str, StringConstraints(max_length=100)]
+_Configuration = Annotated[str, StringConstraints(max_length=300)]
+
+
+class CellClaim(Frozen):
+    """A worker's answer to the request for one cell."""
+
+    calls: tuple[CallClaim, ...] = Field(min_length=1)
+    tuned: dict[_TunedName, _Configuration] = Field({}, max_length=MAX_TUNED)
+    unusable: bool = False
