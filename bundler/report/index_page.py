@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bundler.judge.statistics import ArmRuns, Contrast, Share, Shows
+from bundler.judge.statistics import ArmRuns, Share, Shows
 from bundler.model.experiment import Ground
 from bundler.report.index import Entry, Index
+from bundler.report.runs import sentence, share
 from bundler.report.summary import title
 from bundler.report.text import count, plain
 
@@ -92,7 +93,7 @@ def _section(entry: Entry) -> Iterator[str]:
     yield " · ".join([f"[entry]({entry.id})", *(f"[{page}]({entry.id}/{page})" for page in entry.pages)])
     yield ""
     yield from _arms(entry)
-    yield from (f"- {sentence(entry, contrast)}" for contrast in entry.contrasts)
+    yield from (f"- {sentence(entry.arms, contrast)}" for contrast in entry.contrasts)
     if entry.reconstructions:
         yield f"- {count(entry.reconstructions, 'reconstruction')}, written afterwards, not counted."
     yield ""
@@ -111,34 +112,9 @@ def _arms(entry: Entry) -> Iterator[str]:
     yield f"| runs passed | skill | {' | '.join(titles)} |"
     yield "|---|---|" + "---|" * len(grounds)
     for arm in entry.arms:
-        cells = (_share(arm.shares.get(ground)) for ground in grounds)
+        cells = (share(arm.shares.get(ground)) for ground in grounds)
         yield f"| {arm.arm} | {_text(arm.skill_version or 'none')} | {' | '.join(cells)} |"
     yield ""
-
-
-def _share(found: Share | None) -> str:
-    if found is None:
-        return "not judged"
-    return f"{found.passed} of {found.runs} ({100 * found.low:.0f} to {100 * found.high:.0f} %)"
-
-
-def sentence(entry: Entry, contrast: Contrast) -> str:
-    """One comparison in words, with all that it rests on."""
-    before, after = (
-        next(arm.shares[contrast.ground] for arm in entry.arms if arm.arm == name)
-        for name in (contrast.without, contrast.with_)
-    )
-    said = "hurts, a negative result" if contrast.shows is Shows.HURTS else str(contrast.shows)
-    few = (
-        f" No outcome of {before.runs} and {after.runs} runs could have been told from chance "
-        f"(p = {contrast.least_p:.2g} at best): too few to tell more."
-        if contrast.too_few
-        else ""
-    )
-    return (
-        f"{contrast.with_} against {contrast.without}, {contrast.ground}: {after.passed} of {after.runs} "
-        f"against {before.passed} of {before.runs}: {said} (Fisher's exact p = {contrast.p:.2g}).{few}"
-    )
 
 
 def _host_table(entry: Entry) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bundler.experiment.deviations import device_names
 from bundler.model.experiment import Origin, by_arm
-from bundler.report import summary
+from bundler.report import checked, runs, summary
 from bundler.report.across import Column, Facts, never_judged, not_run
 from bundler.report.headline import headline, remarks
 from bundler.report.hosts import Rows, arm_note, host_rows, provenance
@@ -36,9 +36,11 @@ def pull_request(facts: Facts) -> str:
 def _folds(facts: Facts) -> list[str]:
     hosts = "\n".join(f"{prose(name)}\n\n{rows(host)}" for name, host in hosts_of(facts))
     found = {
+        "What so many runs can tell": statistics(facts),
         "What ran and did not pass": troubles(facts),
         "Where the grounds disagree": disagreements(facts),
         "What was marked": marks(facts),
+        "Cross-check": cross_check(facts),
         "Hosts": hosts,
         "Provenance": rows(provenance(facts)),
     }
@@ -88,6 +90,16 @@ def _count(column: Column, found: summary.Count) -> str:
     if not found.judged:
         return "not run"
     return f"{found.passed}/{found.judged}" + ("" if column.valid else " invalid")
+
+
+def statistics(facts: Facts) -> str:
+    """Runs passed an arm, with Wilson's interval, and Fisher's exact test between the arms."""
+    return bullets([prose(line) for line in runs.lines(facts)]) or "No arm was judged.\n"
+
+
+def cross_check(facts: Facts) -> str:
+    """Empty where the experiment declares none."""
+    return bullets([prose(line) for line in checked.lines(facts)])
 
 
 def deviations(facts: Facts) -> str:

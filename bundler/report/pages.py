@@ -13,6 +13,7 @@ from bundler.report.hosts import provenance
 from bundler.report.markdown import (
     NO_TIMINGS,
     bullets,
+    cross_check,
     deviations,
     disagreements,
     first_line,
@@ -21,6 +22,7 @@ from bundler.report.markdown import (
     matrix,
     not_judged,
     rows,
+    statistics,
     troubles,
 )
 from bundler.report.markup import fence, prose, quotation
@@ -81,10 +83,12 @@ def proof(facts: Facts) -> str:
         "Summary": _summary(facts),
         "Hardware and setup": _setup(facts),
         "Matrix": matrix(facts),
+        "What so many runs can tell": statistics(facts),
         "Charts": _shown_charts(facts),
         "What ran and did not pass": troubles(facts) or "Nothing.\n",
         "Where the grounds disagree": disagreements(facts) or "Nowhere.\n",
         "What was marked": marks(facts),
+        "Cross-check": cross_check(facts),
         "Timings": f"{NO_TIMINGS}\n",
         "Root cause and interpretation": _analysis(facts),
         "Deviations from the plan": _deviations(facts),

@@ -33,6 +33,7 @@ def show(
     _troubles(console, experiment, groups)
     _disagreements(console, experiment, groups)
     _marks(console, groups)
+    _cross_check(console, experiment, evidence)
     _verdict(console, verdict)
     _not_judged(console, evidence, verdict)
     console.print()
@@ -215,6 +216,16 @@ def _marks(console: Console, groups: list[summary.GroundGroup]) -> None:
         console.print(Text("\nMarked", "bold"))
         for line in lines:
             console.print(Text(plain(line)))
+
+
+def _cross_check(console: Console, experiment: Experiment, evidence: Evidence) -> None:
+    check, cells = experiment.cross_check, evidence.cross_check
+    if check is None or not cells:
+        return
+    passed = sum(isinstance(outcome, Passed) for outcome in cells.values())
+    text = f"\nCross-check of {check.of} in NumPy: {passed} of {count(len(cells), 'case')} passed"
+    console.print(Text(plain(text), "bold"))
+    console.print(Text(f"      {plain(check.says, 240)}", DIM))
 
 
 # --- verdict ---------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from bundler.report import checked, runs
 from bundler.report.across import Facts, exact, failures, never_judged, not_run, size_names
 from bundler.report.diff import changed, side_by_side
 from bundler.report.headline import remarks
@@ -58,6 +59,8 @@ def _values(facts: Facts) -> dict[str, object]:
         "columns": columns,
         "matrix": heat.matrix(facts),
         "maps": [heat.heat_map(facts, column) for column in columns],
+        "runs": runs.lines(facts),
+        "checked": checked.lines(facts),
         "deviations": facts.deviations,
         "never": never_judged(facts.evidence),
         "unrun": not_run(facts.evidence),

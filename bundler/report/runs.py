@@ -1,0 +1,56 @@
+"""Pass counts an arm with their intervals, and what the arms' difference can tell, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bundler.errors import UnavailableError
+from bundler.judge.statistics import ArmRuns, Contrast, Share, Shows, arm_runs, contrasts
+from bundler.model.experiment import Ground
+from bundler.report.across import Facts
+
+
+def share(found: Share | None) -> str:
+    """``3 of 3 (44 to 100 %)``: runs that passed, and Wilson's interval."""
+    if found is None:
+        return "not judged"
+    return f"{found.passed} of {found.runs} ({100 * found.low:.0f} to {100 * found.high:.0f} %)"
+
+
+def sentence(arms: Sequence[ArmRuns], contrast: Contrast) -> str:
+    """One comparison in words, with all that it rests on."""
+    before, after = (
+        next(arm.shares[contrast.ground] for arm in arms if arm.arm == name)
+        for name in (contrast.without, contrast.with_)
+    )
+    said = "hurts, a negative result" if contrast.shows is Shows.HURTS else str(contrast.shows)
+    few = (
+        f" No outcome of {before.runs} and {after.runs} runs could have been told from chance "
+        f"(p = {contrast.least_p:.2g} at best): too few to tell more."
+        if contrast.too_few
+        else ""
+    )
+    return (
+        f"{contrast.with_} against {contrast.without}, {contrast.ground}: {after.passed} of {after.runs} "
+        f"against {before.passed} of {before.runs}: {said} (Fisher's exact p = {contrast.p:.2g}).{few}"
+    )
+
+
+def _uncounted(ground: Ground) -> str:
+    return " (not counted)" if ground is Ground.INTERPRETER else ""
+
+
+def lines(facts: Facts) -> list[str]:
+    """A line for each arm and ground, and one for each comparison; the reason where nothing was computed."""
+    evidence = [one for _, one in facts.evidence]
+    try:
+        arms = arm_runs(facts.loaded.experiment, evidence)
+        compared = contrasts(facts.loaded.experiment, evidence)
+    except UnavailableError as error:
+        return [f"Not computed: {error.problem}; {error.hint}"]
+    counted = [
+        f"{arm.arm}, {ground}{_uncounted(ground)}: {share(found)} runs passed every case"
+        for arm in arms
+        for ground, found in arm.shares.items()
+    ]
+    return counted + [sentence(arms, contrast) for contrast in compared]

@@ -1,0 +1,60 @@
+"""Statistics and the cross-check in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bundler.judge import statistics
+from bundler.model.outcome import Outcome, Passed
+from bundler.report import checked, runs
+from bundler.report.gather import gather
+from tests.small import PASSED, WRONG_VALUES, Small, evidence, ground
+
+
+def _facts(small: Small, outcomes: dict[str, Any] | None = None, **fields: Any) -> Any:
+    loaded = small.load()
+    return gather(loaded, [("here.json", evidence(loaded, {"device": ground(loaded, outcomes)}, **fields))])
+
+
+def test_every_arm_has_its_interval_and_every_pair_its_test(small: Small) -> None:
+    said = runs.lines(_facts(small, {"without-skill/01": WRONG_VALUES}))
+    assert said == [
+        "without-skill, device: 0 of 1 (0 to 79 %) runs passed every case",
+        "with-skill, device: 1 of 1 (21 to 100 %) runs passed every case",
+        "with-skill against without-skill, device: 1 of 1 against 0 of 1: too few runs (Fisher's exact p = 1). "
+        "No outcome of 1 and 1 runs could have been told from chance (p = 1 at best): too few to tell more.",
+    ]
+
+
+def test_without_scipy_the_report_says_so(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(statistics.__dict__, "_scipy_stats", _no_scipy)
+    (line,) = runs.lines(_facts(small))
+    assert line == "Not computed: scipy cannot be imported: gone; run: pip install 'bundler[stats]'"
+
+
+def _no_scipy() -> Any:
+    raise statistics.UnavailableError(
+        "scipy cannot be imported: gone", hint="run: pip install 'bundler[stats]'"
+    )
+
+
+CHECK = {"of": "control-wrong/control-wrong", "says": "It is the arithmetic."}
+
+
+def test_a_cross_check_is_held_against_each_executing_ground(small: Small) -> None:
+    small.declared["cross_check"] = CHECK
+    cells: dict[str, Outcome] = {"n=1": PASSED, "n=100": WRONG_VALUES}
+    assert checked.lines(_facts(small, cross_check=cells)) == [
+        "control-wrong/control-wrong again in NumPy. The author: It is the arithmetic.",
+        "On here: 1 of 2 cases passed; wrong: n=100",
+        "device (here): 1 of 2 cases as in NumPy; otherwise: n=1",
+    ]
+
+
+def test_a_cross_check_that_was_not_run_is_not_silent(small: Small) -> None:
+    assert checked.lines(_facts(small)) == []
+    small.declared["cross_check"] = CHECK
+    assert checked.lines(_facts(small)) == ["control-wrong/control-wrong: declared, and no evidence has it."]
+    assert isinstance(PASSED, Passed)
