@@ -77,7 +77,7 @@ def _files(found: Findings, folder: Path, experiment: Experiment, declaration: b
     base_task = found.attempt(Rule.BASE_TASK, partial(load.verified, folder, experiment.base_task))
     harness = found.attempt(Rule.HARNESS, partial(load.read_file, folder, experiment.harness.path))
     if harness is not None:
-        found.all += rules.harness(harness, experiment.harness.path)
+        found.all += rules.harness(harness, experiment)
     outputs: dict[str, bytes] = {}
     sources: dict[str, bytes] = {}
     for candidate in experiment.candidates():

@@ -9,13 +9,11 @@ from collections.abc import Iterator, Sequence
 
 from bundler.experiment.deviations import Recorded, device_names, unnamed_gpus, unneeded_notes
 from bundler.experiment.finding import Finding, Rule, error, warning
-from bundler.model.experiment import Arm, Expect, Experiment, Ground, ModelFacts
+from bundler.model.experiment import Arm, Expect, Experiment, Ground, Language, ModelFacts
 from bundler.model.plan import Deviation
 
 _ASKED_ALIKE = ("sampling", "system_prompt", "procedure")
 """Facts of a model that would explain a difference as well as the skill does."""
-_PARAMETERS = 3
-"""Of both functions of a harness."""
 
 
 def comparison(experiment: Experiment) -> Iterator[Finding]:
@@ -85,6 +83,8 @@ def judged_grounds(experiment: Experiment) -> tuple[Ground, ...]:
     declared = {ground for group in experiment.cases for ground in group.grounds}
     if not experiment.architectures:
         declared.discard(Ground.COMPILE)
+    if all(experiment.language_of(arm) is Language.CUDA for arm in experiment.arms):
+        declared.discard(Ground.INTERPRETER)
     return tuple(ground for ground in Ground if ground in declared)
 
 
@@ -163,27 +163,34 @@ def grounds_recorded(experiment: Experiment, recorded: Recorded) -> Iterator[Fin
             yield warning(Rule.NO_EVIDENCE, text, hint)
 
 
-def harness(source: bytes, name: str) -> Iterator[Finding]:
-    """The harness defines inputs and a reference. It is parsed, never run."""
+def harness(source: bytes, experiment: Experiment) -> Iterator[Finding]:
+    """The harness defines inputs and a reference, and what else is declared. It is parsed, never run."""
+    name = experiment.harness.path
     try:
         tree = ast.parse(source, name)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as failed:
         yield error(Rule.HARNESS, f"{name} is no Python: {failed}"[:400], "correct the harness")
         return
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    for function in ("inputs", "reference"):
-        if function not in functions or not _takes(functions[function]):
-            text = f"{name} defines no function {function!r} of {_PARAMETERS} parameters"
-            yield error(Rule.HARNESS, text, "docs/experiments.md shows both functions of a harness")
+    for function, parameters in _functions(experiment).items():
+        if function not in functions or not _takes(functions[function], parameters):
+            text = f"{name} defines no function {function!r} of {parameters} parameters"
+            yield error(Rule.HARNESS, text, "docs/experiments.md shows the functions of a harness")
     others = sorted(_imported(tree) - {"numpy", "__future__"})
     if others:
         text = f"{name} imports {', '.join(others)}"
         yield warning(Rule.HARNESS, text, "import numpy alone: nothing else is promised where it runs")
 
 
-def _takes(function: ast.FunctionDef) -> bool:
+def _functions(experiment: Experiment) -> dict[str, int]:
+    """The functions that the harness needs, with their numbers of parameters."""
+    derive = {"derive": 4} if experiment.derived else {}
+    return {"inputs": 3, "reference": 3} | derive | ({"cross_check": 3} if experiment.cross_check else {})
+
+
+def _takes(function: ast.FunctionDef, parameters: int) -> bool:
     arguments = function.args
-    return len(arguments.posonlyargs + arguments.args) == _PARAMETERS or arguments.vararg is not None
+    return len(arguments.posonlyargs + arguments.args) == parameters or arguments.vararg is not None
 
 
 def _imported(tree: ast.Module) -> set[str]:

@@ -169,6 +169,15 @@ def _few_parameters(small: Small) -> None:
     small.put(f"proof/{ID}/harness.py", HARNESS.replace(b"which, arguments)", b"arguments)"))
 
 
+def _no_derive(small: Small) -> None:
+    rule = small.declared["returns"][0]["compare"]
+    small.declared["derived"] = [{"name": "half", "compare": rule}]
+
+
+def _no_cross_check(small: Small) -> None:
+    small.declared["cross_check"] = {"of": "control-wrong/control-wrong", "says": "nothing"}
+
+
 def _no_python(small: Small) -> None:
     small.put(f"proof/{ID}/harness.py", b"def inputs(:\n")
 
@@ -240,6 +249,8 @@ def _mark(small: Small) -> None:
         (_no_without, ["same-model"], "model 'unknown' (version 'unknown') has no arm without the skill"),
         (_no_reference, ["harness"], "harness.py defines no function 'reference' of 3 parameters"),
         (_few_parameters, ["harness"], "harness.py defines no function 'reference' of 3 parameters"),
+        (_no_derive, ["harness"], "harness.py defines no function 'derive' of 4 parameters"),
+        (_no_cross_check, ["harness"], "harness.py defines no function 'cross_check' of 3 parameters"),
         (_no_python, ["harness"], "harness.py is no Python: invalid syntax"),
         (_no_harness, ["harness"], "harness.py' cannot be read"),
         (_no_right_control, ["controls"] * 3, "no control must pass on the ground device"),
