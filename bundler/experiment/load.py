@@ -53,7 +53,7 @@ class Loaded:
             "entry": experiment.entry,
             "own_kernel": experiment.own_kernel,
         }
-        # A key that an experiment has no use for is left out: its digest is what it was before there was the key.
+        # A key of no use to an experiment is left out, so that its digest is what it was before the key.
         if experiment.derived:
             meaning["derived"] = [derived.model_dump(mode="json") for derived in experiment.derived]
         if experiment.cuda:
