@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from bundler.bundle.content import BUNDLE_PREFIX, REPLAYER_PREFIX
+from bundler.bundle.content import BUNDLE_PREFIX, REPLAYER_PREFIX, replayer_entries
 from bundler.bundle.freeze import replayer_layer
 from bundler.errors import BadBundle
 from bundler.oci.image import BASE_DIGEST_LABEL, Image, own_layers
@@ -23,10 +23,14 @@ class Parts:
     base_digest: str
     """Of the runtime; empty for a bare bundle."""
 
-    @property
-    def same_replayer(self) -> bool:
-        """Whether the bundle's replayer is, byte for byte, the bundler that runs here."""
-        return self.replayer.diff_id == replayer_layer().diff_id
+    def other_files(self) -> list[str]:
+        """The files of the bundle's replayer that are not, byte for byte, those of this very bundler:
+        changed, missing or additional. Empty when the two are the same."""
+        if self.replayer.diff_id == replayer_layer().diff_id:
+            return []
+        bundles = {(entry.path, entry.data, entry.executable) for entry in replayer_files(self)}
+        here = {(entry.path, entry.data, entry.executable) for entry in replayer_entries()}
+        return sorted({path for path, _, _ in bundles ^ here})
 
 
 def parts(image: Image) -> Parts:
@@ -47,7 +51,12 @@ def unpack_experiment(bundle: Parts, folder: Path) -> None:
 
 def unpack_replayer(bundle: Parts, folder: Path) -> None:
     """Write the bundle's replayer below ``folder``, which must not exist. Runs nothing."""
-    unpack(_stripped(read_layer_entries(bundle.replayer), REPLAYER_PREFIX), folder)
+    unpack(replayer_files(bundle), folder)
+
+
+def replayer_files(bundle: Parts) -> list[Entry]:
+    """The files of the bundle's replayer, by path below its own folder."""
+    return _stripped(read_layer_entries(bundle.replayer), REPLAYER_PREFIX)
 
 
 def _stripped(entries: list[Entry], prefix: str) -> list[Entry]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bundler.cli import host, show, verify
+from bundler.cli import host, progress, show, verify
 from bundler.cli.top import new_app, run
+from bundler.engine.lifeline import end_with_asker
 
 app = new_app()
 app.command()(verify.verify)
@@ -15,4 +16,6 @@ app.command()(host.host)
 
 def main() -> None:
     """Run the command line and exit."""
+    if progress.for_another():
+        end_with_asker()
     run(app)

@@ -42,6 +42,14 @@ def verify(
     ] = None,
     engine: Annotated[Engine, typer.Option(help="Where to run it.")] = Engine.AUTO,
     gpu: Annotated[bool, typer.Option("--gpu/--no-gpu", help="Use the GPU where there is one.")] = True,
+    own_replayer: Annotated[
+        bool,
+        typer.Option(
+            "--own-replayer",
+            help="Without Docker, run the bundle's own replayer even where it is not this bundler: code of "
+            "whoever froze the bundle, outside a container.",
+        ),
+    ] = False,
     matrix: Annotated[bool, typer.Option("--matrix", help="Show every case, not only counts.")] = False,
 ) -> None:
     """Run the stored kernels again and say, cell by cell, whether the recorded outcome is reproduced.
@@ -62,6 +70,7 @@ def verify(
             gpu=gpu,
             watch=Watch(step, save if json_ not in (None, "-") else lambda evidence: None),
             say=lambda line: errors.print(Text(plain(line), "dim")),
+            own_replayer=own_replayer,
         )
         with verified(targets.parse(target or default_target()), selection.request, how) as replayed:
             try:

@@ -18,6 +18,7 @@ from docker.types import DeviceRequest
 from requests.exceptions import RequestException
 
 from bundler.bundle.freeze import ENTRYPOINT, USER
+from bundler.engine.lifeline import HELD
 from bundler.errors import BadBundle, UnavailableError, UsageError
 from bundler.oci.tree import Entry
 from bundler.oci.untar import Kind, read_members
@@ -93,6 +94,11 @@ class Docker:
         """
         return "nvidia" in (self._client.info().get("Runtimes") or {}) or any(map(Path.exists, GPU_NODES))
 
+    def sweep(self) -> None:
+        """Remove what killed bundlers left, stopped and made over a day ago: newer ones may be in use."""
+        with contextlib.suppress(DockerException, RequestException):
+            self._client.containers.prune(filters={"label": LABEL, "until": "24h"})
+
     @contextlib.contextmanager
     def container(self, image: str, command: Sequence[str], *, gpu: bool) -> Iterator[Container]:
         """A hardened container of ``image``, made but not started; it is removed in the end."""
@@ -104,6 +110,7 @@ class Docker:
                 entrypoint=list(ENTRYPOINT),
                 device_requests=gpus,
                 environment={"BUNDLER_PROGRESS": "lines"},
+                stdin_open=True,
                 labels=[LABEL],
                 **HARDENING,
             )
@@ -175,6 +182,7 @@ class Container:
             raise UnavailableError(f"Docker stopped answering: {_said(error)}", hint=_LOGS) from None
 
     def _attached(self, on_stderr: Callable[[bytes], None]) -> bytes:
+        stdin = self._made.attach_socket(params={"stdin": 1, "stream": 1})
         stream = self._made.attach(stdout=True, stderr=True, stream=True, logs=False, demux=True)
 
         def stdout() -> Iterator[bytes]:
@@ -186,8 +194,10 @@ class Container:
 
         try:
             self._start()
+            _hold(stdin)
             return _taken(stdout())
         finally:
+            stdin.close()
             # A container that goes on printing cannot be removed while somebody seems to listen.
             with contextlib.suppress(DockerException, OSError):
                 stream.close()
@@ -200,6 +210,11 @@ class Container:
                 f"the container does not start: {_said(error)}",
                 hint="without NVIDIA's container toolkit add --no-gpu, or --engine host",
             ) from None
+
+
+def _hold(stdin: Any) -> None:
+    """Say the byte that tells the replay to end when this process does; the engine sees the socket's end."""
+    getattr(stdin, "_sock", stdin).sendall(HELD)
 
 
 def _taken(stdout: Iterator[bytes]) -> bytes:

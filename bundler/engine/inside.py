@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from bundler.experiment.load import Loaded
 from bundler.model.evidence import Evidence
-from bundler.model.experiment import MAX_CANDIDATES, MAX_CASES, Ground, Origin
+from bundler.model.experiment import MAX_CANDIDATES, MAX_CASES, Ground
 from bundler.replay.request import Request, Step
 
 PROGRESS = "@progress "
@@ -23,7 +23,7 @@ def other_request(loaded: Loaded, request: Request, evidence: Evidence) -> str:
     candidates = [
         c.id
         for c in loaded.experiment.candidates()
-        if request.candidates is None or c.id in request.candidates or c.arm.origin is Origin.CONTROL
+        if request.candidates is None or c.id in request.candidates or c.arm.is_control
     ]
     cases = [c.id for c in loaded.experiment.expand() if request.cases is None or c.id in request.cases]
     wanted = {(candidate, case) for candidate in candidates for case in cases}
@@ -34,9 +34,9 @@ def other_request(loaded: Loaded, request: Request, evidence: Evidence) -> str:
     return ""
 
 
-def arguments(request: Request) -> list[str]:
-    """The request as the command line of the bundler inside."""
-    arguments = ["verify", "--json", "-", "--seed", str(request.seed), "--jobs", str(request.jobs)]
+def arguments(request: Request, answer: str = "-") -> list[str]:
+    """The request as the command line of the bundler inside; ``answer`` is where its evidence goes."""
+    arguments = ["verify", "--json", answer, "--seed", str(request.seed), "--jobs", str(request.jobs)]
     grounds = {ground.split(":")[0] for ground in request.grounds()}
     for ground in sorted(grounds):
         arguments += ["--ground", ground]

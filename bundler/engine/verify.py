@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import enum
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from bundler.bundle.content import replayer_entries
 from bundler.bundle.unpack import Parts
 from bundler.digest import Digest
 from bundler.engine.inside import Lines, arguments, other_request
+from bundler.engine.own import run_own
 from bundler.engine.reading import connect, read_out
 from bundler.engine.target import Archive, Folder, ImageName, Target, load_folder, opened
-from bundler.errors import BadBundle, BadEvidence, UnavailableError
+from bundler.errors import BadBundle, BadEvidence, UnavailableError, UsageError
 from bundler.experiment.load import Loaded, mismatch
 from bundler.experiment.parse import parse_evidence
 from bundler.model.evidence import Evidence
@@ -28,6 +29,9 @@ from bundler.replay.request import Request, Watch
 if TYPE_CHECKING:
     from bundler.engine.docker import Container, Docker
 
+_SHOWN = 3
+_DISTRUST = "do not trust this bundle"
+_NO_REPLAYER = "leave --own-replayer out: the installed bundler runs a folder; or name a tar or an image"
 FROM_LAYOUT = "bundler-from-layout:latest"
 """What Docker calls a bundle that came as an OCI layout."""
 
@@ -60,6 +64,8 @@ class Options:
     watch: Watch
     say: Callable[[str], None]
     """For what a container printed; the text is a stranger's."""
+    own_replayer: bool = False
+    """Outside a container, run the bundle's own replayer even where it is not this bundler."""
 
 
 Plan = Callable[[Loaded], Request]
@@ -73,6 +79,8 @@ def verified(target: Target, plan: Plan, options: Options) -> Iterator[Replayed]
     Raises BundlerError, as everything that it calls.
     """
     if isinstance(target, Folder):
+        if options.own_replayer:
+            raise UsageError(f"{str(target.path)!r} is a folder, which has no replayer", hint=_NO_REPLAYER)
         yield _on_host(load_folder(target.path), plan, options, None, None)
         return
     if isinstance(target, Archive):
@@ -122,22 +130,71 @@ def _docker_for(bundle: Parts, options: Options) -> Docker | None:
 def _on_host(
     loaded: Loaded, plan: Plan, options: Options, bundle: Parts | None, digest: Digest | None
 ) -> Replayed:
-    """The replayer that is installed here runs the bundle's experiment: never the bundle's own code."""
+    """By this machine's own Python: with the bundle's own replayer where that is this bundler, byte for byte,
+    or where the user said so; else with the installed one."""
     request = replace(plan(loaded), bundle=digest)
     notes = []
     if request.device and not options.gpu:
         request = replace(request, device=False)
         notes.append("the device ground was left out: --no-gpu")
-    if bundle is not None:
-        notes.append("run by this machine's own Python, torch and triton, not in the pinned runtime")
-        if not bundle.same_replayer:
-            notes.append("the bundle's replayer is another bundler than this one, which ran in its place")
-    evidence = replay(loaded, request, options.watch)
+    if bundle is None:
+        return Replayed(loaded, replay(loaded, request, options.watch), tuple(notes))
+    notes.append("run by this machine's own Python, torch and triton, not in the pinned runtime")
+    others = bundle.other_files()
+    if request.grounds() and (not others or options.own_replayer):
+        notes.append(_own_note(others))
+        evidence = _by_own(loaded, request, options, bundle)
+    else:
+        notes += [_installed_note(others)] if others else []
+        evidence = _told(replay(loaded, request, options.watch), digest, "installed")
     return Replayed(loaded, evidence, tuple(notes))
+
+
+def _by_own(loaded: Loaded, request: Request, options: Options, bundle: Parts) -> Evidence:
+    """By the bundle's own replayer; its evidence is a stranger's until it is held against the request."""
+    checked = replace(options.watch, checkpoint=lambda evidence: options.watch.checkpoint(own(evidence)))
+
+    def own(evidence: Evidence) -> Evidence:
+        if problem := mismatch(loaded, evidence):
+            raise BadEvidence(f"the bundle's replayer answered for {problem}", hint=_DISTRUST)
+        return _told(evidence, request.bundle, "bundle")
+
+    evidence = own(run_own(bundle, loaded.root, request, checked, options.say))
+    if problem := other_request(loaded, request, evidence):
+        raise BadEvidence(f"the bundle's replayer answered for {problem}", hint=_DISTRUST)
+    return evidence
+
+
+def _told(evidence: Evidence, bundle: Digest | None, origin: Literal["installed", "bundle"]) -> Evidence:
+    subject = evidence.subject.model_copy(update={"bundle": bundle, "replayer_from": origin})
+    return evidence.model_copy(update={"subject": subject})
+
+
+def _own_note(others: Sequence[str]) -> str:
+    if not others:
+        return "by the bundle's own replayer, unpacked; it is, byte for byte, this bundler"
+    return (
+        "by the bundle's own replayer, code of whoever froze the bundle, outside a container; "
+        f"it is not this bundler: {_few(others)}"
+    )
+
+
+def _installed_note(others: Sequence[str]) -> str:
+    return (
+        f"by the installed bundler, in place of the bundle's own replayer, which is another: {_few(others)}. "
+        "--own-replayer runs the bundle's own, code of whoever froze it, outside a container"
+    )
+
+
+def _few(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    differ = "1 file differs" if len(paths) == 1 else f"{len(paths)} files differ"
+    return f"{differ}, {', '.join(paths[:_SHOWN])}{more}"
 
 
 def _in_docker(docker: Docker, image: str, plan: Plan, options: Options, digest: Digest | None) -> Replayed:
     """Run the bundle's own container; only its evidence is taken, and judged here."""
+    docker.sweep()
     gpu = options.gpu and docker.has_gpu()
     scratch_folder = tempfile.TemporaryDirectory(prefix="bundler-")
     with docker.container(image, ["--help"], gpu=False) as asked, scratch_folder as scratch:
@@ -148,9 +205,8 @@ def _in_docker(docker: Docker, image: str, plan: Plan, options: Options, digest:
             ran = container.run(Lines(options.watch.step, options.say))
         evidence = _evidence(ran.stdout, ran.exit_code)
         if problem := mismatch(loaded, evidence) or other_request(loaded, request, evidence):
-            raise BadEvidence(f"the container answered for {problem}", hint="do not trust this bundle")
-        subject = evidence.subject.model_copy(update={"bundle": digest})
-        evidence = evidence.model_copy(update={"subject": subject})
+            raise BadEvidence(f"the container answered for {problem}", hint=_DISTRUST)
+        evidence = _told(evidence, digest, "bundle")
         no_gpu = () if gpu or not options.gpu else ("Docker here hands out no GPU",)
         return Replayed(loaded, evidence, (*note, *no_gpu))
 

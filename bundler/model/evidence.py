@@ -32,7 +32,7 @@ class Subject(Frozen):
     replayer: str
     """Version of bundler."""
     replayer_from: Literal["installed", "bundle"] | None = None
-    """Whose copy judged: the one that is installed here, or the bundle's own; where the replay was told it."""
+    """Whose copy judged: the installed one or the bundle's own, where the replay was told it."""
 
 
 class Kernel(Frozen):
@@ -43,10 +43,13 @@ class Kernel(Frozen):
     """Of the PTX text, line information off."""
     num_warps: int
     shared_bytes: int
+    """Of one block, static and dynamic."""
     registers: int
     """Of one thread, from ptxas."""
     spill_bytes: int
     """Spill stores of one thread, from ptxas."""
+    cubin: Digest | None = None
+    """CUDA C++ only: of the machine code, which NVRTC makes beside the PTX."""
 
 
 class GroundReport(Frozen):

@@ -142,7 +142,7 @@ def test_a_careful_change_of_the_harness_is_caught_by_the_evidence(folder: Path)
 
 def test_the_parts_of_a_bundle(small: Small, tmp_path: Path) -> None:
     bundle = parts(freeze(small.load(), None).image)
-    assert bundle.same_replayer
+    assert bundle.other_files() == []
     assert bundle.base_digest == ""
     unpack_replayer(bundle, tmp_path / "replayer")
     assert {e.path: e.data for e in replayer_entries()} == {
@@ -159,8 +159,10 @@ def test_the_base_is_named(small: Small) -> None:
 
 def test_another_replayer_is_told(small: Small) -> None:
     own = freeze(small.load(), None).image.layers
-    changed = build_layer([*replayer_entries(), Entry("json.py", b"evil")], REPLAYER_PREFIX)
-    assert not parts(image_of(changed, own[1])).same_replayer
+    first, second, *rest = replayer_entries()
+    changed = [Entry("json.py", b"evil"), Entry(first.path, first.data, executable=True), *rest]
+    layer = build_layer(changed, REPLAYER_PREFIX)
+    assert parts(image_of(layer, own[1])).other_files() == sorted([first.path, second.path, "json.py"])
 
 
 def test_an_image_that_is_no_bundle() -> None:

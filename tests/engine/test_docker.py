@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -301,6 +302,39 @@ def test_ctrl_c_leaves_what_the_replay_had(put: Callable[[Image], str], checkout
     cells = replayed.evidence.grounds["interpreter"].cells
     assert cells["without-skill/01"]["n=1"].outcome == "passed"
     assert cells["control-wrong/control-wrong"]["n=100"].outcome == "not-run"
+
+
+def test_sigkill_ends_the_container(put: Callable[[Image], str], checkout: Small, base: Image) -> None:
+    """No ``finally`` runs; the engine sees that nobody holds the container's stdin any more."""
+    sleeper = b"import time\nimport torch\n\n\ndef double(x):\n    time.sleep(2)\n    return x + x\n"
+    checkout.declared["evidence"] = []
+    checkout.arm("control-right")["outputs"] = [checkout.file("controls/control-right.py", sleeper)]
+    name = put(freeze(checkout.load(), base).image)
+
+    def containers(*filters: str) -> list[str]:
+        command = ["docker", "ps", "--quiet", "--filter", f"ancestor={name}", *filters]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+    command = [sys.executable, "-m", "bundler", "verify", name, "--engine", "docker", "--no-gpu"]
+    asker = subprocess.Popen([*command, "--ground", "interpreter"], cwd=ROOT, stdout=subprocess.DEVNULL)
+    try:
+        _wait(lambda: bool(containers()), 60)
+        time.sleep(3)
+        assert containers()
+        asker.kill()
+        asker.wait()
+        _wait(lambda: not containers(), 45)
+    finally:
+        asker.kill()
+        for left in containers("--all"):
+            subprocess.run(["docker", "rm", "--force", left], capture_output=True, check=False)
+
+
+def _wait(reached: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
 
 
 def test_the_command_line_outside(image: str, tmp_path: Path) -> None:

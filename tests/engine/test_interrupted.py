@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,11 @@ class Interrupted:
                 pass
 
         return Stream()
+
+    def attach_socket(self, **_: object) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        theirs.close()
+        return ours
 
     def start(self) -> None:
         pass

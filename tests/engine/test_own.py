@@ -1,0 +1,251 @@
+"""Without an engine: the bundle's own layers, unpacked and run; or the installed replayer in their place."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import bundler.engine.verify as engine
+from bundler.bundle.content import BUNDLE_PREFIX, REPLAYER_PREFIX, experiment_entries, replayer_entries
+from bundler.bundle.freeze import ENTRYPOINT, freeze
+from bundler.engine.target import Archive, Folder
+from bundler.engine.verify import Engine, Options, verified
+from bundler.errors import BadBundle, BadEvidence, UnavailableError, UsageError
+from bundler.model.evidence import Evidence, evidence_json
+from bundler.oci.archive import write_archive
+from bundler.oci.image import append
+from bundler.oci.layer import build_layer
+from bundler.oci.tree import Entry
+from bundler.replay.request import Request, Step, Watch
+from tests.engine.conftest import Recorded, plan
+from tests.small import Small
+
+pytestmark = pytest.mark.torch
+
+ONE = Request(device=False, candidates=("with-skill/01",), cases=("n=1",), jobs=2)
+
+
+def options(watch: Watch | None = None, said: list[str] | None = None, *, own: bool = False) -> Options:
+    say = said.append if said is not None else lambda line: None
+    return Options(engine=Engine.HOST, gpu=False, watch=watch or Watch(), say=say, own_replayer=own)
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What takes the temporary files; a test looks whether any is left."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    return folder
+
+
+@pytest.fixture
+def archive(recorded: Recorded, tmp_path: Path) -> Callable[[Sequence[Entry]], Archive]:
+    """A bundle of the recorded experiment with another replayer."""
+
+    def archive(replayer: Sequence[Entry]) -> Archive:
+        layers = [
+            build_layer(replayer, REPLAYER_PREFIX),
+            build_layer(experiment_entries(recorded.loaded), BUNDLE_PREFIX),
+        ]
+        image = append(
+            None, layers, entrypoint=ENTRYPOINT, cmd=[], user="1:1", working_dir="/", env={}, labels={}
+        )
+        write_archive(image, tmp_path / "x.tar", reference="x:1")
+        return Archive(tmp_path / "x.tar")
+
+    return archive
+
+
+def changed(path: str, change: Callable[[bytes], bytes]) -> list[Entry]:
+    """This bundler's files, one of them another."""
+    return [Entry(e.path, change(e.data)) if e.path == path else e for e in replayer_entries()]
+
+
+def other_version() -> list[Entry]:
+    return changed("bundler/__init__.py", lambda data: data + b'\n__version__ = "9.9.9"\n')
+
+
+def test_the_same_files_run_in_a_process_of_their_own(
+    archive: Callable[[Sequence[Entry]], Archive], temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "replay", lambda *_: pytest.fail("the installed replayer ran"))
+    steps: list[Step] = []
+    request = replace(ONE, cases=None)
+    target = archive(replayer_entries())
+    with verified(target, lambda _: request, options(Watch(steps.append))) as replayed:
+        assert replayed.evidence.subject.replayer_from == "bundle"
+        assert replayed.evidence.complete
+        assert replayed.evidence.grounds["interpreter"].cells["with-skill/01"]["n=1"].outcome == "passed"
+    assert replayed.notes[-1] == "by the bundle's own replayer, unpacked; it is, byte for byte, this bundler"
+    assert {step.ground: step.done for step in steps} == {"interpreter": 6}
+    assert list(temporary.iterdir()) == []
+
+
+def test_another_replayer_is_not_run_unasked(
+    archive: Callable[[Sequence[Entry]], Archive], tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    evil = changed("__main__.py", lambda data: f"open({str(ran)!r}, 'w')\n".encode() + data)
+    with verified(archive(evil), lambda _: ONE, options()) as replayed:
+        assert replayed.evidence.subject.replayer_from == "installed"
+    assert not ran.exists()
+    assert replayed.notes[-1] == (
+        "by the installed bundler, in place of the bundle's own replayer, which is another: "
+        "1 file differs, __main__.py. --own-replayer runs the bundle's own, code of whoever froze it, "
+        "outside a container"
+    )
+
+
+def test_another_replayer_is_run_where_the_user_says_so(
+    archive: Callable[[Sequence[Entry]], Archive], temporary: Path
+) -> None:
+    """And it is all its own: neither it nor the processes that it starts import what is installed."""
+    worker, replay = "bundler/worker/zygote.py", "bundler/replay/process.py"
+    files = {e.path: e.data for e in other_version()}
+    files[worker] = files[worker].replace(b'"ready": self', b'"ready": "x" + self')
+    files[replay] = files[replay].replace(b"        if not ready:", b"        if b'\"x' not in ready:")
+    assert len(files.items() - {e.path: e.data for e in replayer_entries()}.items()) == 3
+    both = [Entry(path, data) for path, data in files.items()]
+    with verified(archive(both), lambda _: ONE, options(own=True)) as replayed:
+        assert replayed.evidence.subject.replayer_from == "bundle"
+        assert replayed.evidence.subject.replayer == "9.9.9"
+    assert replayed.notes[-1] == (
+        "by the bundle's own replayer, code of whoever froze the bundle, outside a container; it is not "
+        f"this bundler: 3 files differ, bundler/__init__.py, {replay}, {worker}"
+    )
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_folder_has_no_replayer(recorded: Recorded) -> None:
+    target = Folder(recorded.small.folder)
+    with (
+        pytest.raises(UsageError, match="is a folder, which has no replayer"),
+        verified(target, plan, options(own=True)),
+    ):
+        pass
+
+
+# --- strangers -------------------------------------------------------------------------------------------
+
+ANSWER = "import pathlib, sys\npathlib.Path(sys.argv[sys.argv.index('--json') + 1]).write_bytes({data!r})\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "kind", "said"),
+    [
+        ("raise SystemExit(3)", BadBundle, "ended with 3 and gave no evidence"),
+        ("raise SystemExit(6)", UnavailableError, "ended with 6 and gave no evidence"),
+        (ANSWER.format(data=b"hello"), BadEvidence, "is no evidence"),
+    ],
+)
+def test_no_answer(
+    archive: Callable[[Sequence[Entry]], Archive], program: str, kind: type[Exception], said: str
+) -> None:
+    target = archive([Entry("__main__.py", program.encode())])
+    with pytest.raises(kind, match=said), verified(target, lambda _: ONE, options(own=True)):
+        pass
+
+
+def test_an_answer_to_another_request(
+    archive: Callable[[Sequence[Entry]], Archive], recorded: Recorded
+) -> None:
+    data = evidence_json(recorded.loaded.recorded[0][1])
+    target = archive([Entry("__main__.py", ANSWER.format(data=data).encode())])
+    with (
+        pytest.raises(BadEvidence, match="the bundle's replayer answered for the grounds"),
+        verified(target, lambda _: ONE, options(own=True)),
+    ):
+        pass
+
+
+# --- cut short -------------------------------------------------------------------------------------------
+
+SLEEPER = b"import time\nimport torch\n\n\ndef double(x):\n    time.sleep(0.5)\n    return x + x\n"
+
+
+@pytest.fixture
+def slow(checkout: Small, tmp_path: Path) -> Archive:
+    checkout.declared["evidence"] = []
+    checkout.arm("control-right")["outputs"] = [checkout.file("controls/control-right.py", SLEEPER)]
+    write_archive(freeze(checkout.load(), None).image, tmp_path / "slow.tar", reference="x:1")
+    return Archive(tmp_path / "slow.tar")
+
+
+def test_ctrl_c_leaves_what_it_had(slow: Archive, temporary: Path) -> None:
+    def step(now: Step) -> None:
+        if now.done == 4:
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    request = Request(device=False, jobs=1)
+    with verified(slow, lambda _: request, options(Watch(step))) as replayed:
+        cells = replayed.evidence.grounds["interpreter"].cells
+    assert not replayed.evidence.complete
+    assert cells["without-skill/01"]["n=1"].outcome == "passed"
+    assert cells["control-wrong/control-wrong"]["n=100"].outcome == "not-run"
+    assert list(temporary.iterdir()) == []
+
+
+def test_ctrl_c_before_it_had_a_cell(archive: Callable[[Sequence[Entry]], Archive], temporary: Path) -> None:
+    target = archive([Entry("__main__.py", b"import time\ntime.sleep(60)\n")])
+    threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt), verified(target, lambda _: ONE, options(own=True)):
+        pass
+    assert list(temporary.iterdir()) == []
+
+
+def test_sigkill_ends_the_replay_too(slow: Archive, tmp_path: Path) -> None:
+    """Its processes, and, but for what the killed one itself had in the temporary folder, its files."""
+    command = [sys.executable, "-m", "bundler", "verify", str(slow.path), "--engine", "host", "--no-gpu"]
+    folder = tmp_path / "t"
+    folder.mkdir()
+    environment = os.environ | {"TMPDIR": str(folder)}
+    asker = subprocess.Popen([*command, "--json", str(tmp_path / "e.json")], env=environment)
+    _wait(lambda: bool(_running_from(folder)))
+    asker.kill()
+    asker.wait()
+    _wait(lambda: not _running_from(folder))
+    assert list(folder.glob("bundler-*/tmp/*")) == []
+
+
+def _running_from(folder: Path) -> list[str]:
+    """The processes that run a program below ``folder``."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if str(folder).encode() + b"/" in (process / "cmdline").read_bytes():
+                found.append(process.name)
+    return found
+
+
+def _wait(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 40
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def test_evidence_is_passed_on_as_it_grows(
+    archive: Callable[[Sequence[Entry]], Archive], recorded: Recorded
+) -> None:
+    """What a SIGKILL of the asker leaves on its disk is what the replayer had written by then."""
+    data = evidence_json(recorded.loaded.recorded[0][1])
+    progress = json.dumps({"ground": "interpreter", "done": 1, "total": 8})
+    program = ANSWER.format(data=data) + f"print('@progress ' + {progress!r}, file=sys.stderr)\n"
+    passed: list[Evidence] = []
+    watch = Watch(checkpoint=passed.append)
+    target = archive([Entry("__main__.py", program.encode())])
+    with verified(target, plan, options(watch, own=True)):
+        assert [each.subject.replayer_from for each in passed] == ["bundle"]
