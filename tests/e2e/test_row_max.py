@@ -13,40 +13,19 @@ from bundler.bundle.freeze import find_base, freeze
 from bundler.digest import Digest
 from bundler.experiment.load import load, parse_evidence
 from bundler.model.evidence import evidence_json
-from bundler.oci.archive import write_archive
 from bundler.oci.image import Image, append, own_layers
 from bundler.oci.layer import build_layer
 from bundler.oci.tree import Entry
+from tests.e2e.harden import HARDENING, ROOT, cpu_base, docker, loaded_into_docker
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
-ROOT = Path(__file__).parents[2]
-HARDENING = (
-    "--network=none",
-    "--read-only",
-    "--tmpfs=/tmp",
-    "--cap-drop=ALL",
-    "--security-opt=no-new-privileges",
-)
 QUICK = ("--ground", "interpreter", "--candidate", "without-skill/01", "--case", "33x100/sliced")
-
-
-def docker(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False, timeout=1200)
 
 
 @pytest.fixture(scope="module")
 def base() -> Image:
-    if not (ROOT / "build/images/cpu/oci-layout").is_file():
-        pytest.skip("build/images/cpu is not built: make images RUNTIMES=cpu")
-    return find_base("cpu", ROOT)
-
-
-def loaded_into_docker(image: Image, folder: Path, tag: str) -> str:
-    write_archive(image, folder / "bundle.oci.tar", reference=tag)
-    done = docker("load", "-i", str(folder / "bundle.oci.tar"))
-    assert done.returncode == 0, done.stderr
-    return tag
+    return cpu_base()
 
 
 @pytest.fixture(scope="module")
