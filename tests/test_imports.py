@@ -33,7 +33,7 @@ SITES = {
     "jinja2": {"report/html/page.py"},
     "matplotlib": {"report/plots.py"},
     "scipy": {"judge/statistics.py"},
-    "cuda": set(),
+    "cuda": {"worker/nvrtc.py"},
 }
 """Where a dependency that is heavy, or is not everywhere, may be imported."""
 AREAS = {

@@ -11,7 +11,7 @@ import typer
 
 from bundler.errors import UsageError
 from bundler.experiment.load import Loaded
-from bundler.model.experiment import Ground
+from bundler.model.experiment import Experiment, Ground, Language
 from bundler.replay.architectures import KNOWN
 from bundler.replay.request import Request
 
@@ -54,7 +54,7 @@ class Selection:
         experiment = loaded.experiment
         _known("candidate", self.candidates, [c.id for c in experiment.candidates()])
         _known("case", self.cases, [c.id for c in experiment.expand()])
-        grounds = set(self.grounds or Ground)
+        grounds = set(self.grounds or _grounds_of(experiment))
         request = Request(
             device=Ground.DEVICE in grounds,
             interpreter=Ground.INTERPRETER in grounds,
@@ -80,6 +80,12 @@ class Selection:
                 hint=f"use one of {', '.join(map(str, KNOWN))}",
             )
         return tuple(sorted(wanted))
+
+
+def _grounds_of(experiment: Experiment) -> list[Ground]:
+    """Every ground that could judge a candidate: the interpreter runs no CUDA C++."""
+    triton = any(experiment.language_of(arm) is Language.TRITON for arm in experiment.arms)
+    return [ground for ground in Ground if triton or ground is not Ground.INTERPRETER]
 
 
 def _known(what: str, wanted: Sequence[str] | None, there: Sequence[str]) -> None:

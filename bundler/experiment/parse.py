@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from bundler.errors import BadEvidence, BadExperiment
 from bundler.experiment import strict_yaml
+from bundler.experiment.cuda_call import check_cuda
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Experiment
 
@@ -29,12 +30,14 @@ def parse(declaration: bytes, name: str) -> Experiment:
         raise BadExperiment(f"{name} is no mapping", hint="docs/experiments.md shows one")
     try:
         # Through JSON, so that a list in the file is taken as the tuple it means, and nothing else is bent.
-        return Experiment.model_validate_json(json.dumps(value))
+        experiment = Experiment.model_validate_json(json.dumps(value))
     except (ValidationError, TypeError, ValueError) as error:
         raise BadExperiment(
             f"{name} breaks the schema:\n{_problems(error)}",
             hint="schemas/experiment.schema.json says what each field may be",
         ) from None
+    check_cuda(experiment, name)
+    return experiment
 
 
 def parse_evidence(data: bytes, name: str) -> Evidence:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bundler.model.experiment import Candidate, Expect, Experiment, Ground, Origin
+from bundler.model.experiment import Candidate, Expect, Experiment, Ground, Language
 from bundler.model.outcome import Outcome, Passed, ran
 
 Cells = Mapping[str, Mapping[str, Outcome]]
@@ -17,11 +17,19 @@ def misbehaviour(experiment: Experiment, ground: Ground, cells: Cells) -> str:
     the harness can tell.
     """
     for candidate in experiment.candidates():
-        if candidate.arm.origin is Origin.CONTROL and ground in candidate.arm.on:
+        if candidate.arm.is_control and ground in grounds_of(experiment, candidate):
             problem = _problem(candidate, cells.get(candidate.id, {}))
             if problem:
                 return problem
     return ""
+
+
+def grounds_of(experiment: Experiment, control: Candidate) -> frozenset[Ground]:
+    """Where a control has to behave: where it is declared for, but nothing in CUDA C++ runs in Triton's
+    interpreter."""
+    language = experiment.language_of(control.arm)
+    nowhere = {Ground.INTERPRETER} if language is Language.CUDA else set()
+    return frozenset(control.arm.on) - nowhere
 
 
 def _problem(candidate: Candidate, cells: Mapping[str, Outcome]) -> str:

@@ -36,7 +36,8 @@ class Initial(enum.StrEnum):
 class CudaArgument(Frozen):
     """One parameter of the kernel: exactly one of ``input``, ``output`` and ``value`` says what it gets."""
 
-    name: Name
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$", max_length=100)]
+    """As in the kernel's source; only read by people."""
     input: int | None = Field(None, ge=0)
     """A pointer to the harness's argument of this index, which is a tensor."""
     output: Name | None = None

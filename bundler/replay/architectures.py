@@ -6,3 +6,8 @@ from bundler.worker.archs import ARCHITECTURES
 
 KNOWN = tuple(ARCHITECTURES)
 """Compute capabilities times ten."""
+
+
+def shared_bytes_per_block(sm: int) -> int:
+    """The most shared memory that a block may have on an architecture of ``KNOWN``, by opting in."""
+    return ARCHITECTURES[sm].shared_bytes_per_block

@@ -7,7 +7,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ from bundler.experiment.load import Loaded
 from bundler.host import probe_host
 from bundler.judge.controls import misbehaviour
 from bundler.model.evidence import SCHEMA, Evidence, GroundReport, Settings, Subject
-from bundler.model.experiment import Candidate, Case, Experiment, Ground, Origin
+from bundler.model.experiment import Candidate, Case, Experiment, Ground, Language
 from bundler.model.host import Host
 from bundler.model.outcome import NotRun, Outcome, Why
 from bundler.replay import compile as compile_ground
@@ -27,16 +27,21 @@ from bundler.replay import execute
 from bundler.replay.allowance import Allowance
 from bundler.replay.cells import Cells, Grid, renumber
 from bundler.replay.cross_check import cross_checked
+from bundler.replay.cuda_compile import run_cuda_units
 from bundler.replay.device import Device, lacks, probe, too_old, why_not_started
 from bundler.replay.guard import watch_state
 from bundler.replay.oracle import Oracle
 from bundler.replay.process import Zygote, ZygoteFailed
 from bundler.replay.request import Request, Step, Watch
-from bundler.replay.runner import Ask, Job, Session, Unit, run_units
+from bundler.replay.runner import Job, Session, Unit, run_units
 from bundler.worker.sandbox import make_undumpable
 
 _GIB = 1 << 30
+_NO_CUDA = "Triton's interpreter runs no CUDA C++"
 _CHECKPOINT_S = 5.0
+
+Answers = Iterator[tuple[Unit, Mapping[str, Outcome]]]
+"""What became of a candidate's units, in turn."""
 
 
 def replay(loaded: Loaded, request: Request, watch: Watch) -> Evidence:
@@ -90,9 +95,13 @@ class _Replay:
             self._cross_check = dict(cross_checked(self._loaded.experiment, self._cases, oracle))
         self._judge_isolation["harness"] = _summary(oracle.isolation)
         if self._request.device or self._request.architectures:
-            assembler = compile_ground.Assembler(stack.enter_context(_zygote("assembler")))
-            stack.callback(assembler.close)
+            if self._request.device or Language.TRITON in self._languages:
+                assembler = compile_ground.Assembler(stack.enter_context(_zygote("assembler")))
+                stack.callback(assembler.close)
+            else:
+                assembler = None
             if self._request.device:
+                assert assembler is not None
                 self._device(oracle, assembler)
             if self._request.architectures:
                 self._compile(oracle, assembler)
@@ -123,33 +132,68 @@ class _Replay:
 
     def _interpreter(self, oracle: Oracle) -> None:
         name = Ground.INTERPRETER.value
+        if Language.TRITON not in self._languages:
+            return self._not_available(name, Why.NOT_ON_THIS_GROUND, _NO_CUDA)
         with self._timed([name]), _zygote(name, {"TRITON_INTERPRET": "1"}) as zygote:
             self._execute(name, zygote, oracle, jobs=self._request.jobs, device=None)
+        return None
 
     def _execute(
         self, name: str, zygote: Zygote, oracle: Oracle, *, jobs: int, device: Device | None
     ) -> None:
         def units(candidate: Candidate) -> list[Unit]:
             ready = []
+            cuda = self._language(candidate) is Language.CUDA
+            reason: Outcome | None
             for case in self._cases:
                 reason = _not_on(case, Ground(name)) or (lacks(case, device) if device else None)
+                if cuda and device is None:
+                    reason = NotRun(why=Why.NOT_ON_THIS_GROUND, detail=_NO_CUDA)
                 if reason is not None:
                     self._cells.put(candidate, case, {name: reason})
                 else:
                     ready.append(Unit(case, (name,)))
             return ready
 
-        def ask(job: Job, session: Session) -> Ask:
-            return execute.caller(job, oracle, session, zygote, on_device=device is not None)
+        def run(job: Job, session: Session, its: list[Unit]) -> Answers:
+            ask = execute.caller(job, oracle, session, zygote, on_device=device is not None)
+            return run_units(job, zygote, its, ask, session)
 
-        self._drive(zygote, [name], units, ask, jobs)
+        self._drive([zygote], [name], units, run, jobs)
 
-    def _compile(self, oracle: Oracle, assembler: compile_ground.Assembler) -> None:
+    def _compile(self, oracle: Oracle, assembler: compile_ground.Assembler | None) -> None:
         names = [f"compile:sm_{sm}" for sm in self._request.architectures]
+        with self._timed(names), contextlib.ExitStack() as stack:
+            zygotes: dict[Language, Zygote] = {}
+            missing = ""
+            if Language.TRITON in self._languages:
+                zygotes[Language.TRITON] = stack.enter_context(_zygote("compile"))
+            if Language.CUDA in self._languages:
+                try:
+                    zygotes[Language.CUDA] = stack.enter_context(Zygote("nvrtc"))
+                except ZygoteFailed as error:
+                    missing = f"NVRTC could not be loaded: {_last_line(error)}"
+            if not zygotes:
+                for name in names:
+                    self._not_available(name, Why.UNSUPPORTED_HOST, missing)
+                return
+            self._compile_with(zygotes, missing, names, oracle, assembler)
 
+    def _compile_with(
+        self,
+        zygotes: Mapping[Language, Zygote],
+        missing: str,
+        names: Sequence[str],
+        oracle: Oracle,
+        assembler: compile_ground.Assembler | None,
+    ) -> None:
         def units(candidate: Candidate) -> list[Unit]:
             ready = []
             for case in self._cases:
+                if self._language(candidate) not in zygotes:
+                    reason = NotRun(why=Why.UNSUPPORTED_HOST, detail=missing)
+                    self._cells.put(candidate, case, dict.fromkeys(names, reason))
+                    continue
                 skipped = {
                     f"compile:sm_{sm}": reason
                     for sm in self._request.architectures
@@ -160,20 +204,31 @@ class _Replay:
                     ready.append(Unit(case, left))
             return ready
 
-        def ask(job: Job, session: Session) -> Ask:
-            return compile_ground.compiler(job, oracle, assembler, self._kernels)
+        def run(job: Job, session: Session, its: list[Unit]) -> Answers:
+            zygote = zygotes[job.language]
+            if job.language is Language.CUDA:
+                return run_cuda_units(job, zygote, its, oracle, self._kernels, session)
+            assert assembler is not None  # there is one wherever a candidate is in Triton
+            ask = compile_ground.compiler(job, oracle, assembler, self._kernels)
+            return run_units(job, zygote, its, ask, session)
 
-        with self._timed(names), _zygote("compile") as zygote:
-            self._drive(zygote, names, units, ask, self._request.jobs)
+        self._drive(list(zygotes.values()), names, units, run, self._request.jobs)
 
     # --- candidates --------------------------------------------------------------------------------
 
+    @property
+    def _languages(self) -> set[Language]:
+        return {self._language(candidate) for candidate in self._candidates}
+
+    def _language(self, candidate: Candidate) -> Language:
+        return self._loaded.experiment.language_of(candidate.arm)
+
     def _drive(
         self,
-        zygote: Zygote,
+        zygotes: Sequence[Zygote],
         names: Sequence[str],
         units: Callable[[Candidate], list[Unit]],
-        ask: Callable[[Job, Session], Ask],
+        run: Callable[[Job, Session, list[Unit]], Answers],
         jobs: int,
     ) -> None:
         """Every candidate, ``jobs`` at a time, each in processes of its own."""
@@ -187,7 +242,7 @@ class _Replay:
             job = Job(
                 self._loaded.experiment, candidate, self._loaded.sources[candidate.id], self._allowance(names)
             )
-            for unit, outcomes in run_units(job, zygote, its, ask(job, session), session):
+            for unit, outcomes in run(job, session, its):
                 self._cells.put(candidate, unit.case, outcomes)
                 with self._lock:
                     done += len(outcomes)
@@ -207,7 +262,8 @@ class _Replay:
                     future.result()
             except KeyboardInterrupt:
                 self._stop.set()
-                zygote.close()
+                for zygote in zygotes:
+                    zygote.close()
                 self._stop_harness()
                 raise
             finally:
@@ -319,7 +375,7 @@ def _selected(experiment: Experiment, wanted: tuple[str, ...] | None) -> tuple[C
     return tuple(
         candidate
         for candidate in experiment.candidates()
-        if wanted is None or candidate.id in wanted or candidate.arm.origin is Origin.CONTROL
+        if wanted is None or candidate.id in wanted or candidate.arm.is_control
     )
 
 

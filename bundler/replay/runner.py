@@ -6,11 +6,12 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import ValidationError
 
 from bundler.judge.claims import Raised
-from bundler.model.experiment import Candidate, Case, Experiment
+from bundler.model.experiment import Candidate, Case, Experiment, Language
 from bundler.model.outcome import Crashed, Mark, NotRun, Outcome, Passed, TimedOut, Why
 from bundler.replay.allowance import Allowance
 from bundler.replay.process import Ended, SpawnFailed, Worker, Zygote
@@ -44,6 +45,19 @@ class Job:
     candidate: Candidate
     source: bytes
     allowance: Allowance
+
+    @property
+    def language(self) -> Language:
+        """What the candidate is written in."""
+        return self.experiment.language_of(self.candidate.arm)
+
+    def load_request(self) -> dict[str, Any]:
+        """What a worker is told of the source that it loads."""
+        request = {"op": "load", "entry": self.experiment.entry}
+        if self.language is Language.TRITON:
+            return request
+        assert self.experiment.cuda is not None  # the model sees to it
+        return request | {"language": self.language.value, "options": list(self.experiment.cuda.options)}
 
 
 @dataclass
@@ -157,7 +171,7 @@ class _Line:
         return worker
 
     def _load(self, worker: Worker) -> None:
-        header = {"op": "load", "entry": self._job.experiment.entry}
+        header = self._job.load_request()
         seconds = self._job.experiment.limits.cell_seconds
         with lost_when(worker, seconds):
             limits = wire.Limits(header_bytes=HEADER_BYTES)

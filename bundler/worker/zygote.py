@@ -36,6 +36,7 @@ FLAVOURS = {
     "compile": "bundler.worker.candidate",
     "oracle": "bundler.worker.oracle",
     "assembler": "bundler.worker.assembler",
+    "nvrtc": "bundler.worker.cuda_compile",
 }
 """What a zygote can fork, and the module that serves it."""
 

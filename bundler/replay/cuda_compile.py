@@ -1,0 +1,124 @@
+"""The compile grounds of CUDA C++: each candidate is compiled once for an architecture, whatever the case.
+
+What differs from case to case is the launch: threads of a block, dynamic shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from pydantic import Field
+
+from bundler.digest import Digest
+from bundler.judge.claims import Raised
+from bundler.judge.launch import Shape, shape_of
+from bundler.model.base import Frozen
+from bundler.model.evidence import Kernel
+from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown, Why
+from bundler.replay.architectures import shared_bytes_per_block
+from bundler.replay.compile import KernelTable
+from bundler.replay.oracle import Oracle
+from bundler.replay.process import Worker, Zygote
+from bundler.replay.runner import HEADER_BYTES, Ask, Job, Session, Unit, lost_when, run_units
+from bundler.worker import wire
+
+_CODE_BYTES = 64 << 20
+_WITHOUT_ASKING = 48 << 10
+"""Every device gives a block so much shared memory."""
+
+
+class _Claim(Frozen):
+    """A worker's answer: NVRTC's refusal, or what it made."""
+
+    raised: Raised | None = None
+    unsupported: Shown = ""
+    ptx_bytes: int = Field(0, ge=0)
+    registers: int = 0
+    static_shared_bytes: int = 0
+    spill_bytes: int = 0
+
+
+def run_cuda_units(
+    job: Job, zygote: Zygote, units: Iterable[Unit], oracle: Oracle, table: KernelTable, session: Session
+) -> Iterator[tuple[Unit, Mapping[str, Outcome]]]:
+    """Every unit in turn, as ``runner.run_units`` gives them."""
+    waiting = list(units)
+    made: dict[str, Kernel] = {}
+    grounds = dict.fromkeys(ground for unit in waiting for ground in unit.grounds)
+    # One ground a unit: each has the whole time, and one that ends the process costs no other.
+    once = [Unit(waiting[0].case, (ground,)) for ground in grounds] if waiting else []
+    outcomes: dict[str, Outcome] = {}
+    for _, outcome in run_units(job, zygote, once, _compiler(job, made), session):
+        outcomes.update(outcome)
+    for unit in waiting:
+        if not any(ground in made for ground in unit.grounds):
+            yield unit, {ground: outcomes[ground] for ground in unit.grounds}
+            continue
+        shape = shape_of(job.experiment, unit.case, oracle.case(unit.case, stand_in=True).sets[0])
+        yield (
+            unit,
+            {
+                ground: launched(made[ground], shape, ground, table) if ground in made else outcomes[ground]
+                for ground in unit.grounds
+            },
+        )
+
+
+def _compiler(job: Job, made: dict[str, Kernel]) -> Ask:
+    """Ask for one architecture; what is made goes into ``made``, by ground."""
+
+    def ask(worker: Worker, unit: Unit) -> Mapping[str, Outcome]:
+        (ground,) = unit.grounds
+        seconds = job.experiment.limits.cell_seconds
+        header = {"op": "compile", "sm": _sm(ground)}
+        limits = wire.Limits(header_bytes=HEADER_BYTES, payload_bytes=_CODE_BYTES)
+        with lost_when(worker, seconds):
+            message = worker.ask(header, seconds=seconds, limits=limits)
+            claim = _Claim.model_validate(message.header)
+            outcome = _outcome(claim)
+            if isinstance(outcome, Passed):
+                made[ground] = _kernel(job.experiment.entry, claim, bytes(message.payload))
+            return {ground: outcome}
+
+    return ask
+
+
+def _sm(ground: str) -> int:
+    return int(ground.removeprefix("compile:sm_"))
+
+
+def _outcome(claim: _Claim) -> Outcome:
+    if claim.raised is not None:
+        return claim.raised.outcome()
+    if claim.unsupported:
+        return NotRun(why=Why.UNSUPPORTED_HOST, detail=claim.unsupported)
+    return Passed()
+
+
+def _kernel(entry: str, claim: _Claim, payload: bytes) -> Kernel:
+    """The kernel without its launch; both digests are taken here, from the bytes."""
+    ptx, cubin = payload[: claim.ptx_bytes], payload[claim.ptx_bytes :]
+    if len(ptx) != claim.ptx_bytes or not ptx or not cubin:
+        raise ValueError("the PTX and the cubin do not add up to the payload")
+    return Kernel(
+        name=entry[:200],
+        ptx=Digest.of(ptx),
+        cubin=Digest.of(cubin),
+        num_warps=0,
+        shared_bytes=claim.static_shared_bytes,
+        registers=claim.registers,
+        spill_bytes=claim.spill_bytes,
+    )
+
+
+def launched(kernel: Kernel, shape: Shape, ground: str, table: KernelTable) -> Outcome:
+    """The outcome of one case: a launch that asks for more than the architecture has fails."""
+    shared = kernel.shared_bytes + shape.shared_bytes
+    most = max(shared_bytes_per_block(_sm(ground)), _WITHOUT_ASKING)
+    if shared > most:
+        text = f"{shared} bytes of shared memory a block ({shape.shared_bytes} of them dynamic), "
+        return Failed(
+            phase=Phase.LAUNCH, error=f"{text}sm_{_sm(ground)} has {most}", resource="out-of-resources"
+        )
+    entry = kernel.model_copy(update={"num_warps": shape.warps, "shared_bytes": shared})
+    return Passed(kernels=(table.add(entry),))

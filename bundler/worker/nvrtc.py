@@ -1,0 +1,148 @@
+"""CUDA C++ to PTX and cubin by NVRTC: no GPU, no libcuda, no host compiler.
+
+Nothing of the source is executed. It is compiled in the working folder, where the header folders of the
+installed wheels have links with fixed names, so that no path of this machine gets into the PTX.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cuda.bindings import nvrtc
+
+from bundler.worker.headers import STANDARD
+
+NAME = "candidate.cu"
+_LOG_LINES = 12
+_FIXED = ("--std=c++17", "--ptxas-options=-v")
+_FOLDERS = {
+    # CUDA 13's wheels share a folder; those of CUDA 12 have one each.
+    "cuda": ("nvidia/cu13/include", "nvidia/cuda_runtime/include"),
+    "cccl": ("nvidia/cu13/include/cccl", "nvidia/cuda_cccl/include"),
+    "crt": ("nvidia/cuda_nvcc/include",),
+}
+"""Links in the working folder, and the first of which folders of site-packages each one leads to."""
+
+
+class CompileFailed(Exception):
+    """NVRTC refused the source; ``str`` is the start of its log."""
+
+
+class Unsupported(Exception):
+    """This NVRTC has no such architecture; ``str`` says so."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One kernel for one architecture."""
+
+    ptx: bytes
+    cubin: bytes
+    registers: int
+    """Of one thread, from the log of NVRTC's ptxas."""
+    static_shared_bytes: int
+    spill_bytes: int
+    """Spill stores of one thread."""
+
+
+def version() -> str:
+    """NVRTC's, as 13.0."""
+    _, major, minor = nvrtc.nvrtcVersion()
+    return f"{major}.{minor}"
+
+
+def compile_source(source: bytes, entry: str, sm: int, options: Sequence[str]) -> Compiled:
+    """PTX and cubin of ``source``, which has to define ``entry``. Raises CompileFailed, Unsupported."""
+    if sm not in _architectures():
+        raise Unsupported(f"NVRTC {version()} compiles for no sm_{sm}")
+    if b"\0" in source:
+        raise CompileFailed("the source has a NUL byte")
+    every = [f"--gpu-architecture=sm_{sm}", *_FIXED, *_include_options(), *options]
+    ptx, cubin, log = _run(source, every)
+    if not re.search(rf"^\.visible \.entry {re.escape(entry)}\(".encode(), ptx, re.M):
+        raise CompileFailed(f'the source defines no extern "C" __global__ function {entry!r}')
+    registers, shared, spills = usage(log, entry)
+    return Compiled(ptx, cubin, registers, shared, spills)
+
+
+def usage(log: str, entry: str) -> tuple[int, int, int]:
+    """Registers, static shared memory and spill stores of ``entry``, from ptxas' part of the log.
+
+    ptxas writes last: what a source's own warnings say before that is not taken for its words.
+    """
+    start = log.rfind(f"\nptxas info    : Compiling entry function '{entry}' for ")
+    part = log[start + 1 :].split("\nptxas info    : Compiling entry function", 1)[0] if start >= 0 else ""
+
+    def numbers(pattern: str) -> list[int]:
+        return [int(number) for number in re.findall(pattern, part, re.M)]
+
+    registers = numbers(r"^ptxas info    : Used (\d+) registers")
+    shared = numbers(r"^ptxas info    : Used .*?(\d+) bytes smem")
+    spills = numbers(r"^ptxas .*?(\d+) bytes spill stores")
+    return max(registers, default=0), max(shared, default=0), sum(spills)
+
+
+def _run(source: bytes, options: list[str]) -> tuple[bytes, bytes, str]:
+    names = list(STANDARD)
+    texts = [STANDARD[name].encode() for name in names]
+    program = _checked(
+        nvrtc.nvrtcCreateProgram(source, NAME.encode(), len(names), texts, [name.encode() for name in names])
+    )
+    try:
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [one.encode() for one in options])
+        log = _get(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+        text = log.rstrip(b"\0").decode("utf-8", "replace")
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise CompileFailed(_start(text) or f"NVRTC ended with {status.name}")
+        ptx = _get(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX).rstrip(b"\0")
+        return ptx, _get(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN), "\n" + text
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _get(program: Any, size: Any, content: Any) -> bytes:
+    data = bytearray(_checked(size(program)))
+    (status,) = content(program, data)
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise CompileFailed(f"NVRTC ended with {status.name}")
+    return bytes(data)
+
+
+def _checked(answer: tuple[Any, ...]) -> Any:
+    status, *values = answer
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise CompileFailed(f"NVRTC ended with {status.name}")
+    return values[0]
+
+
+def _start(log: str) -> str:
+    """The log's first lines, errors before warnings."""
+    lines = [line.rstrip() for line in log.splitlines() if line.strip()]
+    first = next((i for i, line in enumerate(lines) if "error" in line), 0)
+    return "\n".join(lines[first : first + _LOG_LINES])[:1800]
+
+
+def _architectures() -> frozenset[int]:
+    _, found = nvrtc.nvrtcGetSupportedArchs()
+    return frozenset(found)
+
+
+def _include_options() -> list[str]:
+    """The header folders that are installed, by links with names that are the same everywhere."""
+    site = Path(str(importlib.metadata.distribution("cuda-bindings").locate_file("")))
+    roots = [site, *(Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))]
+    options = []
+    for link, folders in _FOLDERS.items():
+        there = next((r / f for f in folders for r in roots if (r / f).is_dir()), None)
+        if there is None:
+            continue
+        if not Path(link).is_symlink():
+            Path(link).symlink_to(there)
+        options.append(f"--include-path={link}")
+    return options
