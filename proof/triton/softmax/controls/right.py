@@ -1,7 +1,7 @@
 # A control, written with the harness: right on every case.
 #
-# One program a row, in tiles of at most 4096 columns: the running maximum is guarded, so that a tile of -inf
-# gives no NaN, and what was summed is scaled whenever the maximum grows. Both strides are passed.
+# One program a row, in tiles of at most 4096 columns: the running maximum is guarded, so that a tile of
+# -inf gives no NaN, and what was summed is scaled whenever the maximum grows. Both strides are passed.
 import torch
 import triton
 import triton.language as tl

@@ -1,8 +1,8 @@
 # A control, written with the harness: wrong where a row begins with a whole tile of -inf, and nowhere else.
 #
-# The maximum is guarded after the loop but not in it, so such a tile gives -inf - -inf = NaN, and the sum stays
-# NaN. A row of only -inf is met by a test of its own and gives zeros; a row that fits into one tile is right.
-# It compiles everywhere: nothing but running it can tell.
+# The maximum is guarded after the loop but not in it, so such a tile gives -inf - -inf = NaN, and the sum
+# stays NaN. A row of only -inf is met by a test of its own and gives zeros; a row that fits into one tile
+# is right. It compiles everywhere: nothing but running it can tell.
 import torch
 import triton
 import triton.language as tl

@@ -1,8 +1,8 @@
 # A control, written with the harness: wrong in rows of more than one tile, and nowhere else.
 #
-# When a later tile raises the maximum, what was summed before is not scaled down to it. A row of one tile is
-# right, and so is one whose maximum stands in its first tile. It compiles everywhere: nothing but running
-# it can tell.
+# When a later tile raises the maximum, what was summed before is not scaled down to it. A row of one tile
+# is right, and so is one whose maximum stands in its first tile. It compiles everywhere: nothing but
+# running it can tell.
 import torch
 import triton
 import triton.language as tl
