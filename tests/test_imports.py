@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "bundler"
 ORDER = (
     {"errors", "digest"},
     {"files", "model"},
-    {"experiment", "oci", "host", "skills", "judge"},
+    {"experiment", "oci", "host", "skills", "judge", "timing"},
     {"runtime", "bundle"},
     {"replay"},
     {"engine"},
@@ -25,7 +25,7 @@ ISLAND = "worker"
 """Imports nothing but itself, since it runs inside the image as the candidate's process; only replay may
 import it."""
 SITES = {
-    "torch": {"worker/candidate.py", "worker/standin.py", "worker/tensors.py"},
+    "torch": {"worker/candidate.py", "worker/standin.py", "worker/tensors.py", "worker/timer.py"},
     "triton": {"worker/assembler.py", "worker/candidate.py", "worker/standin.py"},
     "docker": {"engine/docker.py"},
     "requests": {"engine/docker.py"},

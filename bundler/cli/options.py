@@ -36,6 +36,9 @@ JobsOption = Annotated[
     int,
     typer.Option("--jobs", min=0, help="Candidates at a time on the CPU grounds; 0: one for each processor."),
 ]
+TimeOption = Annotated[
+    bool, typer.Option("--time", help="Time the cells that the experiment names, on the device; slow.")
+]
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Selection:
     cases: Sequence[str] | None
     seed: str
     jobs: int
+    time: bool = False
 
     def request(self, loaded: Loaded) -> Request:
         """The request for ``loaded``; UsageError for a name that it does not have."""
@@ -62,6 +66,7 @@ class Selection:
             seed=_seed(self.seed),
             candidates=tuple(self.candidates) if self.candidates else None,
             cases=tuple(self.cases) if self.cases else None,
+            time=self.time,
         )
         return request if self.jobs == 0 else Request(**(vars(request) | {"jobs": self.jobs}))
 

@@ -29,6 +29,7 @@ def record(
     arch: options.ArchOption = None,
     seed: options.SeedOption = "0",
     jobs: options.JobsOption = 0,
+    time: options.TimeOption = False,
 ) -> None:
     """Judge every cell on this host and store the evidence below the experiment's folder.
 
@@ -38,7 +39,7 @@ def record(
         raise UsageError(f"{name!r} is no name", hint="use lowercase letters, digits and hyphens")
     out = console()
     loaded = load(folder, evidence=False)
-    request = options.Selection(ground, arch, None, None, seed, jobs).request(loaded)
+    request = options.Selection(ground, arch, None, None, seed, jobs, time).request(loaded)
     with progress.stepping(console(stderr=True)) as step:
         evidence = replay(loaded, request, Watch(step))
     terminal.show(out, loaded.experiment, evidence, hold(evidence, ()), matrix=False)

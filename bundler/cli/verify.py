@@ -37,6 +37,7 @@ def verify(
     case: options.CaseOption = None,
     seed: options.SeedOption = "0",
     jobs: options.JobsOption = 0,
+    time: options.TimeOption = False,
     json_: Annotated[
         str | None, typer.Option("--json", help="Write the evidence to this file; - is stdout.")
     ] = None,
@@ -57,7 +58,7 @@ def verify(
     Exit code 0: all that was judged is reproduced. 1: something differs. 2: usage. 3: a bad bundle.
     4: nothing could be judged. 5: a control misbehaved. 6: something needed is not there. 7: cut short.
     """
-    selection = options.Selection(ground, arch, candidate, case, seed, jobs)
+    selection = options.Selection(ground, arch, candidate, case, seed, jobs, time)
     if json_ not in (None, "-"):
         check_writable(Path(json_))
     out = console(stderr=json_ == "-")

@@ -46,7 +46,7 @@ def arguments(request: Request, answer: str = "-") -> list[str]:
         arguments += ["--candidate", candidate]
     for case in request.cases or ():
         arguments += ["--case", case]
-    return arguments
+    return [*arguments, "--time"] if request.time else arguments
 
 
 class Lines:

@@ -12,6 +12,7 @@ from bundler.digest import Digest
 from bundler.model.base import Frozen, Id
 from bundler.model.host import Host
 from bundler.model.outcome import Outcome, Passed, Shown
+from bundler.model.timing import Timings
 
 SCHEMA = "bundler/evidence/1"
 
@@ -104,6 +105,8 @@ class Evidence(Frozen):
     kernels: tuple[Kernel, ...] = ()
     cross_check: dict[str, Outcome] = {}
     """By case: what the harness's own NumPy arithmetic gave, where the experiment declares a cross-check."""
+    timings: Timings | None = None
+    """None where no timing was asked for, or no device was there."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -14,6 +14,7 @@ from bundler.digest import Digest
 from bundler.model.base import Frozen, Id, Name, RelativePath, Text
 from bundler.model.cuda import CudaCall
 from bundler.model.plan import DeviationNote, LedTo, Plan
+from bundler.model.timing import TimingPlan
 
 SCHEMA = "bundler/experiment/1"
 UNKNOWN = "unknown"
@@ -308,6 +309,8 @@ class Experiment(Frozen):
     architectures: tuple[int, ...] = (75, 80, 86, 89, 90, 100, 120)
     """For the compile grounds: compute capabilities times ten."""
     limits: Limits = Limits()
+    timing: TimingPlan | None = None
+    """Which cells are timed where timing is asked for; None: none."""
     runtime: Runtime
     evidence: tuple[RelativePath, ...] = ()
     """The recorded evidence, relative to the experiment's folder."""
@@ -333,6 +336,9 @@ class Experiment(Frozen):
             raise ValueError("cuda belongs to experiments with candidates in CUDA C++, and each has it")
         if self.cross_check and self.cross_check.of not in [c.id for c in self.candidates()]:
             raise ValueError(f"cross_check is of {self.cross_check.of!r}, which is no candidate")
+        if self.timing:
+            _known("timing: case", self.timing.cases, [case.id for case in self.expand()])
+            _known("timing: arm", self.timing.arms or (), [arm.name for arm in self.arms])
         if len(self.candidates()) > MAX_CANDIDATES:
             raise ValueError(f"{len(self.candidates())} candidates are over the limit of {MAX_CANDIDATES}")
         return self
@@ -408,6 +414,12 @@ def _unique(what: str, names: list[str]) -> None:
         if name in seen:
             raise ValueError(f"{what} {name!r} is there twice")
         seen.add(name)
+
+
+def _known(what: str, named: tuple[str, ...], there: list[str]) -> None:
+    for name in named:
+        if name not in there:
+            raise ValueError(f"{what} {name!r} is not there")
 
 
 def _merge(

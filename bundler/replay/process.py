@@ -268,6 +268,11 @@ class Worker:
         return Ended(_how_it_ended(status), self._guard.over)
 
     @property
+    def pid(self) -> int:
+        """Its process id, as this process sees it."""
+        return self._pid
+
+    @property
     def printed(self) -> bytes:
         """The first bytes that it printed."""
         return self._guard.printed

@@ -22,6 +22,7 @@ from bundler.model.evidence import SCHEMA, Evidence, GroundReport, Settings, Sub
 from bundler.model.experiment import Candidate, Case, Experiment, Ground, Language
 from bundler.model.host import Host
 from bundler.model.outcome import NotRun, Outcome, Why
+from bundler.model.timing import Timings
 from bundler.replay import compile as compile_ground
 from bundler.replay import execute
 from bundler.replay.allowance import Allowance
@@ -34,6 +35,7 @@ from bundler.replay.oracle import Oracle
 from bundler.replay.process import Zygote, ZygoteFailed
 from bundler.replay.request import Request, Step, Watch
 from bundler.replay.runner import Job, Session, Unit, run_units
+from bundler.replay.timing import Bench, time_cells
 from bundler.worker.sandbox import make_undumpable
 
 _GIB = 1 << 30
@@ -73,6 +75,7 @@ class _Replay:
         self._stop_harness: Callable[[], None] = lambda: None
         self._host: Host = probe_host()
         self._cross_check: dict[str, Outcome] = {}
+        self._timings: Timings | None = None
 
     def run(self) -> Evidence:
         """All grounds in turn."""
@@ -128,7 +131,20 @@ class _Replay:
                     why = Why.UNSUPPORTED_HOST if unsupported else Why.NO_DEVICE
                     return self._not_available(name, why, device.why_not)
                 self._execute(name, zygote, oracle, jobs=1, device=device)
+                self._time(zygote, oracle)
         return None
+
+    def _time(self, zygote: Zygote, oracle: Oracle) -> None:
+        """Time what the experiment names, where that was asked for."""
+        gpu = self._host.cuda_device()
+        if not self._request.time or self._loaded.experiment.timing is None or gpu is None:
+            return
+        name = Ground.DEVICE.value
+        bench = Bench(
+            self._loaded, zygote, oracle, gpu, self._allowance([name]),
+            step=lambda done, total: self._watch.step(Step(name, done, total)), stopped=self._stop,
+        )  # fmt: skip
+        self._timings = time_cells(bench, self._candidates, self._cases, self._cells.snapshot()[name])
 
     def _interpreter(self, oracle: Oracle) -> None:
         name = Ground.INTERPRETER.value
@@ -328,6 +344,7 @@ class _Replay:
             grounds={name: self._report(name, grid) for name, grid in cells.items()},
             kernels=kernels,
             cross_check=self._cross_check,
+            timings=self._timings,
         )
 
     def _report(self, name: str, grid: Grid) -> GroundReport:

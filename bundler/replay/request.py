@@ -25,6 +25,8 @@ class Request:
     cases: tuple[str, ...] | None = None
     jobs: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
     bundle: Digest | None = None
+    time: bool = False
+    """Whether the cells that the experiment names are timed on the device."""
 
     def grounds(self) -> tuple[str, ...]:
         """The names of the grounds, in the order in which they run."""
