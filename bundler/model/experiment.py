@@ -405,7 +405,8 @@ class Candidate(Frozen):
 
 
 def _stem(path: str) -> str:
-    return path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    """The file's name in an id, which has no underscore: a source kernel lies in ``base_task.md``."""
+    return path.rsplit("/", 1)[-1].rsplit(".", 1)[0].replace("_", "-")
 
 
 def _unique(what: str, names: list[str]) -> None:
