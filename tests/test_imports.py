@@ -25,7 +25,13 @@ ISLAND = "worker"
 """Imports nothing but itself, since it runs inside the image as the candidate's process; only replay may
 import it."""
 SITES = {
-    "torch": {"worker/candidate.py", "worker/standin.py", "worker/tensors.py", "worker/timer.py"},
+    "torch": {
+        "worker/candidate.py",
+        "worker/cuda_device.py",
+        "worker/standin.py",
+        "worker/tensors.py",
+        "worker/timer.py",
+    },
     "triton": {"worker/assembler.py", "worker/candidate.py", "worker/standin.py"},
     "docker": {"engine/docker.py"},
     "requests": {"engine/docker.py"},

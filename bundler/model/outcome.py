@@ -58,6 +58,9 @@ class Passed(Frozen):
     """The largest error in units of the tolerance (1 is the limit); None where nothing was compared."""
     kernels: tuple[int, ...] = ()
     """Compile grounds: what was compiled, as indices into the evidence's table."""
+    differs_from_source: int | None = None
+    """Ports, on the device: elements further from the source kernel's than the tolerance, over all sets;
+    None where the two were not compared."""
 
 
 class Wrong(Frozen):
@@ -73,6 +76,8 @@ class Wrong(Frozen):
     """Elements that are NaN where the reference is not."""
     error: float | None = None
     """The largest finite error in units of the tolerance."""
+    differs_from_source: int | None = None
+    """As with a cell that passed."""
 
 
 class Failed(Frozen):

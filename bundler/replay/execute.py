@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from bundler.judge import calls, source
 from bundler.judge.cell import judge_cell, no_memory
 from bundler.judge.claims import MAX_TUNED, CellClaim
 from bundler.judge.compare import Array
+from bundler.judge.launch import launch_of
 from bundler.judge.reference import Derive
-from bundler.model.experiment import Case, Experiment
+from bundler.judge.source_kernel import SourceOutputs
+from bundler.model.experiment import Case, Experiment, Language, Origin
 from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Why, Wrong
 from bundler.replay.oracle import CaseData, Oracle
 from bundler.replay.process import SpawnFailed, Worker, Zygote
@@ -19,8 +23,14 @@ from bundler.worker import wire
 _FIT_S = 120
 
 
-def caller(job: Job, oracle: Oracle, session: Session, zygote: Zygote, *, on_device: bool) -> Ask:
-    """Ask for one cell: the candidate is called on every set of the case's values."""
+def caller(
+    job: Job, oracle: Oracle, session: Session, zygote: Zygote, *,
+    on_device: bool, source_outputs: SourceOutputs | None = None,
+) -> Ask:  # fmt: skip
+    """Ask for one cell: the candidate is called on every set of the case's values.
+
+    ``source_outputs`` keeps what the source kernel returned, and other candidates are held against it.
+    """
     undefined = source.undefined_loads(job.source)
 
     def ask(worker: Worker, unit: Unit) -> Mapping[str, Outcome]:
@@ -28,7 +38,9 @@ def caller(job: Job, oracle: Oracle, session: Session, zygote: Zygote, *, on_dev
         try:
             experiment = job.experiment.judging(unit.case)
             derive = _deriver(oracle, unit.case, experiment, data)
-            outcome = _call(experiment, worker, data, session, on_device, derive)
+            launch = launching(job, unit.case, data)
+            against = _Against(job, unit.case, data, source_outputs or SourceOutputs())
+            outcome = _call(experiment, worker, data, session, on_device, derive, launch, against)
         except MemoryError:
             worker.kill()
             raise Lost(no_memory("the judge ran out of memory over this case")) from None
@@ -50,6 +62,33 @@ def _deriver(oracle: Oracle, case: Case, experiment: Experiment, data: CaseData)
         return oracle.derive(case, which, outputs, shapes)
 
     return derive
+
+
+def launching(job: Job, case: Case, data: CaseData) -> dict[str, Any]:
+    """What a request has beside the inputs where the candidate is in CUDA C++. Raises BadExperiment."""
+    if job.language is not Language.CUDA:
+        return {}
+    shapes = [array.shape for array in data.references[0].arrays]
+    return {"launch": launch_of(job.experiment.judging(case), case, data.sets[0], shapes)}
+
+
+@dataclass(frozen=True)
+class _Against:
+    """One cell, and what the source kernel gave for its case."""
+
+    job: Job
+    case: Case
+    data: CaseData
+    outputs: SourceOutputs
+
+    def __call__(
+        self, outcome: Outcome, plan: tuple[int, ...], claim: CellClaim, payload: memoryview
+    ) -> Outcome:
+        if self.job.candidate.arm.origin is Origin.SOURCE:
+            self.outputs.keep(self.case, outcome, plan, claim, payload)
+            return outcome
+        experiment, references = self.job.experiment.judging(self.case), self.data.references
+        return self.outputs.held(experiment, self.case, outcome, plan, claim, payload, references)
 
 
 class _NoRoom(Exception):
@@ -81,10 +120,12 @@ def _call(
     session: Session,
     on_device: bool,
     derive: Derive,
+    launch: dict[str, Any],
+    against: _Against,
 ) -> Outcome:
     plan = calls.plan(experiment.harness.sets, elements=data.elements, on_device=on_device)
     right_bytes = max(reference.bytes_as(experiment.returns) for reference in data.references)
-    header = {"op": "call", "sets": data.sets, "calls": plan, "output_bytes": right_bytes}
+    header = {"op": "call", "sets": data.sets, "calls": plan, "output_bytes": right_bytes} | launch
     seconds = experiment.limits.cell_seconds
     limits = wire.Limits(header_bytes=HEADER_BYTES, payload_bytes=right_bytes * len(plan))
     with lost_when(worker, seconds):
@@ -92,7 +133,9 @@ def _call(
         if "no_memory" in message.header:
             raise _NoRoom(str(message.header["no_memory"])[:300])
         claim = CellClaim.model_validate(message.header)
-        outcome = judge_cell(experiment, plan, claim, memoryview(message.payload), data.references, derive)
+        payload = memoryview(message.payload)
+        outcome = judge_cell(experiment, plan, claim, payload, data.references, derive)
+        outcome = against(outcome, plan, claim, payload)
     if len(session.tuned | claim.tuned) <= MAX_TUNED:
         session.tuned.update(claim.tuned)
     if claim.unusable:

@@ -18,8 +18,9 @@ from bundler.errors import UnavailableError
 from bundler.experiment.load import Loaded
 from bundler.host import probe_host
 from bundler.judge.controls import misbehaviour
+from bundler.judge.source_kernel import SourceOutputs
 from bundler.model.evidence import SCHEMA, Evidence, GroundReport, Settings, Subject
-from bundler.model.experiment import Candidate, Case, Experiment, Ground, Language
+from bundler.model.experiment import Candidate, Case, Experiment, Ground, Language, Origin
 from bundler.model.host import Host
 from bundler.model.outcome import NotRun, Outcome, Why
 from bundler.model.timing import Timings
@@ -171,8 +172,12 @@ class _Replay:
                     ready.append(Unit(case, (name,)))
             return ready
 
+        sources = SourceOutputs()
+
         def run(job: Job, session: Session, its: list[Unit]) -> Answers:
-            ask = execute.caller(job, oracle, session, zygote, on_device=device is not None)
+            ask = execute.caller(
+                job, oracle, session, zygote, on_device=device is not None, source_outputs=sources
+            )
             return run_units(job, zygote, its, ask, session)
 
         self._drive([zygote], [name], units, run, jobs)
@@ -207,8 +212,8 @@ class _Replay:
             ready = []
             for case in self._cases:
                 if self._language(candidate) not in zygotes:
-                    reason = NotRun(why=Why.UNSUPPORTED_HOST, detail=missing)
-                    self._cells.put(candidate, case, dict.fromkeys(names, reason))
+                    absent = NotRun(why=Why.UNSUPPORTED_HOST, detail=missing)
+                    self._cells.put(candidate, case, dict.fromkeys(names, absent))
                     continue
                 skipped = {
                     f"compile:sm_{sm}": reason
@@ -248,7 +253,8 @@ class _Replay:
         jobs: int,
     ) -> None:
         """Every candidate, ``jobs`` at a time, each in processes of its own."""
-        waiting = [(candidate, units(candidate)) for candidate in self._candidates]
+        source_first = sorted(self._candidates, key=lambda c: c.arm.origin is not Origin.SOURCE)
+        waiting = [(candidate, units(candidate)) for candidate in source_first]
         total = sum(len(unit.grounds) for _, its in waiting for unit in its)
         done = 0
 

@@ -178,6 +178,9 @@ class _Line:
             message = worker.ask(header, [self._job.source], seconds=seconds, limits=limits)
             if message.header.get("raised") is not None:
                 raise _ImportFailed(Raised.model_validate(message.header["raised"]).outcome())
+            if unsupported := message.header.get("unsupported"):
+                reason = NotRun(why=Why.UNSUPPORTED_HOST, detail=str(unsupported)[:1000])
+                raise _ImportFailed(reason)
 
     def end(self) -> Ended:
         """End the process that is there, and keep what it printed."""

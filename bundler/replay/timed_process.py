@@ -23,6 +23,7 @@ from bundler.model.experiment import Case, Experiment
 from bundler.model.host import Gpu, Read
 from bundler.model.outcome import Passed, Shown, Wrong, kind
 from bundler.model.timing import MAX_SAMPLES, ClockProbe, HostSample, Phase, ProcessTiming, Stopwatch
+from bundler.replay.execute import launching
 from bundler.replay.oracle import CaseData, Oracle
 from bundler.replay.process import SpawnFailed, Worker, Zygote
 from bundler.replay.runner import HEADER_BYTES, HELLO_S, Job
@@ -198,6 +199,7 @@ class TimedProcess:
         for sets in dict.fromkeys((self.target.sets, 1)):
             header = {"op": "time", "action": "setup", "flush_bytes": self.target.flush_bytes}
             header["sets"] = self.target.data.sets[:sets]
+            header |= launching(self.target.job, self.target.case, self.target.data)
             answer = self._ask(header, [self.target.data.payload], _Done)
             if answer.no_memory is None:
                 self.target = replace(self.target, sets=sets)

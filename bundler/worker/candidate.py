@@ -49,6 +49,8 @@ class Server:
         self._entry: Callable[..., Any] | None = None
         self._sent: dict[str, int] = {}
         self._timer: Timer | None = None
+        self._cuda: Any = None
+        """The candidate, where it is in CUDA C++."""
 
     def answer(self, message: wire.Message) -> tuple[Header, list[bytes]]:
         request, payload = message.header, memoryview(message.payload)
@@ -57,7 +59,11 @@ class Server:
         if request["op"] == "fit":
             return self._fit(request), []
         if request["op"] == "load":
+            if request.get("language") == "cuda":
+                return self._load_cuda(payload.tobytes(), request), []
             return self._load(payload.tobytes(), request["entry"]), []
+        if "launch" in request:
+            self._cuda.launch = request["launch"]
         if request["op"] == "compile":
             return self._compile(request, payload)
         if request["op"] == "time":
@@ -79,6 +85,23 @@ class Server:
         if not callable(self._entry):
             text = f"the module defines no function {entry!r}"
             return {"raised": {"phase": "import", "errors": [["MissingEntry", text]], "resource": None}}
+        return {"raised": None, "versions": standin.versions()}
+
+    def _load_cuda(self, source: bytes, request: Header) -> Header:
+        """Compile CUDA C++; nothing of it runs before the first call."""
+        try:
+            # Where NVRTC is not installed, candidates in Triton are judged all the same.
+            cuda = importlib.import_module("bundler.worker.cuda_device")
+            cuda.nvrtc.version()
+        except Exception as error:  # noqa: BLE001 (cuda-bindings has exceptions of its own for a missing library)
+            return {"raised": None, "unsupported": f"NVRTC could not be loaded: {error}"[:400]}
+        try:
+            self._cuda = self._entry = cuda.Kernel(source, request, self._launches.add)
+        except cuda.nvrtc.Unsupported as reason:
+            return {"raised": None, "unsupported": str(reason)}
+        except Exception as error:  # noqa: BLE001 (the worker's edge)
+            phase = "compile" if isinstance(error, cuda.nvrtc.CompileFailed) else "launch"
+            return {"raised": faults.describe(error, phase=phase)}
         return {"raised": None, "versions": standin.versions()}
 
     # --- device and interpreter --------------------------------------------------------------------
@@ -144,6 +167,8 @@ class Server:
 
     def _invoke(self, arguments: list[Any], *, poison: bool = True) -> Any:
         assert self._entry is not None
+        if self._cuda is not None:
+            self._cuda.checked = poison
         # Poison takes time, which no timed call is to have.
         with standin.PoisonFresh(on_cpu=self._on_cpu) if poison else contextlib.nullcontext():
             return self._entry(*(a.view if isinstance(a, Inputs) else a for a in arguments))
@@ -281,6 +306,10 @@ class _LaunchCounter:
             self._wrap_interpreter()
 
     def _seen(self, *_: object) -> None:
+        self.add()
+
+    def add(self) -> None:
+        """Count one more."""
         self.count += 1
 
     def _wrap_interpreter(self) -> None:

@@ -8,14 +8,17 @@ from typing import Any
 MAX_TEXT = 2000
 
 _COMPILERS = ("triton/compiler/", "triton/language/", "triton/backends/nvidia/compiler.py")
-_LAUNCHERS = ("triton/backends/nvidia/driver.py",)
+_LAUNCHERS = ("triton/backends/nvidia/driver.py", "bundler/worker/launcher.py")
 _RESOURCES = {
     "OutOfMemoryError": "out-of-memory",
     "MemoryError": "out-of-memory",
     "OutOfResources": "out-of-resources",
     "GridTooLarge": "grid-too-large",
 }
-_HARMLESS = ("out of memory", "invalid argument", "invalid device ordinal", "no kernel image")
+_HARMLESS = (
+    "out of memory", "invalid argument", "invalid device ordinal", "no kernel image",
+    "too many resources requested",
+)  # fmt: skip
 """CUDA errors after which a context goes on. After any other one it is taken for lost, as the CUDA Driver API
 says of most (CUresult: "the process must be terminated and relaunched"); that costs a fresh process."""
 
