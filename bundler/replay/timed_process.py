@@ -27,7 +27,8 @@ from bundler.replay.execute import launching
 from bundler.replay.oracle import CaseData, Oracle
 from bundler.replay.process import SpawnFailed, Worker, Zygote
 from bundler.replay.runner import HEADER_BYTES, HELLO_S, Job
-from bundler.timing.rules import LAUNCH_BOUND_US
+from bundler.timing.facts import number
+from bundler.timing.rules import EMPTY_BYTES, LAUNCH_BOUND_US
 from bundler.timing.statistics import enough
 from bundler.worker import wire
 
@@ -45,6 +46,7 @@ _ROUNDS_S = 0.03
 _FEWEST_ROUNDS, _MOST_ROUNDS = 8, 200
 _SAMPLE_S = 0.04
 _MOST_HOST_SAMPLES = 24
+_LOOKS, _LOOK_S = 5, 0.2
 
 _now_s = time.perf_counter
 """The judge's own stopwatch."""
@@ -140,8 +142,18 @@ class TimedProcess:
         finally:
             self._worker.close()
         host += watcher.condensed()
-        host.append(self._look("after"))
+        host.append(self._look_after())
         return self._given(host, problem)
+
+    def _look_after(self) -> HostSample:
+        """Once the driver has taken the process's memory back, or does not do so in time."""
+        for _ in range(_LOOKS):
+            sample = self._look("after")
+            used = number(sample.fields.get("memory_used_bytes"))
+            if used is None or used < EMPTY_BYTES:
+                break
+            time.sleep(_LOOK_S)
+        return sample
 
     def _given(self, host: Sequence[HostSample], problem: str) -> ProcessTiming:
         return ProcessTiming(

@@ -60,12 +60,12 @@ def direction(found: Ratio | None) -> Direction:
 
 
 def held(recorded: Direction, replayed: Direction) -> Agreement:
-    """A replay's direction against the recorded one."""
+    """A replay's direction against the recorded one: same or opposite only where both have one."""
     sure = (Direction.SLOWER, Direction.FASTER)
     if recorded in sure and replayed in sure:
         return Agreement.SAME if recorded is replayed else Agreement.OPPOSITE
     if replayed is Direction.NO_DIFFERENCE and recorded is not Direction.CANNOT_TELL:
-        return Agreement.SAME if recorded is replayed else Agreement.NO_DIFFERENCE
+        return Agreement.NO_DIFFERENCE
     return Agreement.CANNOT_TELL
 
 

@@ -23,6 +23,8 @@ MAX_ANGLE_DEGREES = 0.048
 """NVBench, entropy criterion, ``max-angle``: the entropy of the samples no longer rises."""
 MIN_R2 = 0.36
 """NVBench, entropy criterion, ``min-r2``: how well the line through the entropies has to fit."""
+WINDOW = 299
+"""NVBench, entropy criterion: how many of the last entropies the line goes through."""
 BOOTSTRAPS = 1000
 """Efron and Tibshirani, An Introduction to the Bootstrap, 1993, 14.3: 1000 for percentile intervals."""
 CONFIDENCE = 0.95
@@ -60,10 +62,13 @@ def noise(samples: Samples) -> float:
 
 
 def settled(samples: Samples) -> bool:
-    """NVBench's entropy criterion: a line through the entropy after each sample is flat, and fits."""
+    """NVBench's entropy criterion: a line through the entropy after each sample is flat, and fits.
+
+    What has only values of its own settles after about 1,700 samples, what repeats some of them earlier.
+    """
     if len(samples) < MIN_SAMPLES:
         return False
-    entropy = _entropies(samples)
+    entropy = _entropies(samples)[-WINDOW:]
     at = np.arange(entropy.size, dtype=np.float64)
     slope, intercept = np.polyfit(at, entropy, 1)
     if np.degrees(np.arctan(slope)) > MAX_ANGLE_DEGREES:

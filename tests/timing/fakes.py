@@ -8,7 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
+from bundler.judge.reference import Reference
+from bundler.model.experiment import Case
 from bundler.model.host import Gpu, Read, Reading
+from bundler.replay.oracle import CaseData
 from bundler.replay.process import Ended
 from bundler.worker import wire
 from bundler.worker.tensors import Inputs
@@ -179,3 +184,22 @@ class FakeSampler:
 
     def sample(self) -> dict[str, Reading]:
         return SAMPLE | read(other_compute_processes=0 if self.own else TimedWorker.live)
+
+
+@dataclass
+class FakeOracle:
+    """A vector of consecutive numbers; right is ``factor`` times it."""
+
+    factor: float
+
+    def case(self, case: Case) -> CaseData:
+        count = int(str(case.params["n"]))
+        values = [np.arange(count, dtype=np.float32) + which for which in range(2)]
+        spec = {
+            "kind": "tensor", "name": "x", "dtype": "float32", "shape": [count], "strides": [1], "offset": 0,
+            "storage": count, "gap": "00000000",
+        }  # fmt: skip
+        sets = [[spec | {"data": [4 * count * which, 4 * count]}] for which in range(2)]
+        payload = memoryview(b"".join(value.tobytes() for value in values))
+        references = tuple(Reference((value.astype(np.float64) * self.factor,)) for value in values)
+        return CaseData(sets, payload, references)

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 from bundler.digest import Digest
-from bundler.judge.reference import Reference
 from bundler.model.experiment import Experiment
 from bundler.model.timing import Cache, Method, State, TimedCell
 from bundler.replay import timed_process
 from bundler.replay.allowance import Allowance
-from bundler.replay.oracle import CaseData
 from bundler.replay.runner import Job
 from bundler.replay.timed_process import Target, TimedProcess
 from bundler.timing.judge import judge_timing
 from bundler.timing.stopwatch import slope
-from tests.timing.fakes import GPU, L2, FakeGpu, FakeSampler, TimedZygote
+from tests.timing.fakes import GPU, L2, FakeGpu, FakeOracle, FakeSampler, TimedZygote
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -55,7 +52,7 @@ def _experiment() -> Experiment:
             "runtime": {"name": "cuda13", "torch": "2.13.0", "triton": "3.7.1"},
             "harness": {"path": "harness.py", "sets": 2},
             "returns": [{"name": "out", "dtype": "float32", "compare": {"nan": "equal", "reason": "a test"}}],
-            "cases": [{"id": "n"}],
+            "cases": [{"id": "n", "params": {"n": SIZE}}],
             "timing": {"cases": ["n"], "bytes": 8 * SIZE},
         },
         strict=False,
@@ -64,19 +61,11 @@ def _experiment() -> Experiment:
 
 def _target(**fields: Any) -> Target:
     experiment = _experiment()
-    values = [np.arange(SIZE, dtype=np.float32) + which for which in range(2)]
-    spec = {
-        "kind": "tensor", "name": "x", "dtype": "float32", "shape": [SIZE], "strides": [1], "offset": 0,
-        "storage": SIZE, "gap": "00000000",
-    }  # fmt: skip
-    sets = [[spec | {"data": [4 * SIZE * which, 4 * SIZE]}] for which in range(2)]
-    payload = memoryview(b"".join(value.tobytes() for value in values))
-    references = tuple(Reference((value.astype(np.float64) * 2,)) for value in values)
     made: dict[str, Any] = {
         "job": Job(experiment, experiment.candidates()[0], b"", Allowance(memory_bytes=1 << 30)),
         "experiment": experiment,
         "case": experiment.expand()[0],
-        "data": CaseData(sets, payload, references),
+        "data": FakeOracle(2.0).case(experiment.expand()[0]),
         "oracle": None,
         "flush_bytes": 2 * L2,
         "sets": 2,
