@@ -7,12 +7,14 @@ from pathlib import Path
 
 import bundler
 from bundler.bundle.content import BUNDLE_PREFIX, REPLAYER_PREFIX, experiment_entries, replayer_entries
-from bundler.errors import UnavailableError, UsageError
+from bundler.errors import BadBundle, UnavailableError, UsageError
 from bundler.experiment.load import Loaded
+from bundler.oci.archive import write_archive
 from bundler.oci.archive_reader import read_archive
 from bundler.oci.image import Image, append, own_layers, rebase
 from bundler.oci.layer import Layer, build_layer
-from bundler.oci.layout import read_layout
+from bundler.oci.layout import leave_only, read_layout, write_layout
+from bundler.oci.reference import Reference
 
 RUNTIMES = Path("build/images")
 """Where ``make images`` puts the bases, relative to the repository's root."""
@@ -65,6 +67,34 @@ def put_on(image: Image, base: Image | None) -> Frozen:
     """The same bundle on another base."""
     moved = rebase(image, base)
     return Frozen(moved, sum(layer.size for layer in own_layers(moved)))
+
+
+def write(image: Image, path: Path, *, reference: str, thin: bool, folder: bool) -> None:
+    """Write a bundle: a tar, or, as ``folder``, an OCI layout, whose base is linked where that can be.
+
+    Raises UsageError for a folder that holds something else, or is to be thin; else as ``write_archive``.
+    """
+    if not folder:
+        write_archive(image, path, reference=reference, thin=thin)
+        return
+    if thin:
+        raise UsageError("--thin is for a tar", hint="leave it out: a folder links to the base's layers")
+    name = Reference.parse(reference)
+    _check_replaceable(path)
+    write_layout(image, path, reference=name)
+    leave_only(image, path)
+
+
+def _check_replaceable(folder: Path) -> None:
+    """It is not there, is empty, or holds a bundle alone: whatever is in it goes."""
+    try:
+        if not folder.is_dir() or not any(folder.iterdir()):
+            return
+        if EXPERIMENT_LABEL in read_layout(folder, own_store=True).config.labels:
+            return
+    except (BadBundle, OSError):
+        pass
+    raise UsageError(f"{str(folder)!r} is there, and no bundle", hint="name a folder that does not exist yet")
 
 
 def find_base(name: str, root: Path) -> Image:

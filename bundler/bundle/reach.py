@@ -27,12 +27,25 @@ def reached(sources: Mapping[str, bytes], roots: Iterable[str]) -> set[str]:
 
 def _imported(tree: ast.Module) -> Iterator[str]:
     """Every name that may be a module: ``from a import b`` may mean the module ``a.b``."""
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             yield node.module
             yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Where a statement holds others. No expression holds one, and most of a tree is expressions."""
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for block in _BLOCKS:
+            waiting += getattr(node, block, ())
 
 
 def module_name(path: str) -> str:

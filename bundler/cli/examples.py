@@ -11,6 +11,7 @@ EXAMPLES = {
     "freeze": (
         "bundler freeze proof/portability/row-max -o row-max.tar",
         "bundler freeze proof/portability/row-max -o row-max.tar --base cpu --tag row-max:1",
+        "bundler freeze proof/portability/row-max -o row-max/ --base cuda13",
         "bundler freeze proof/portability/row-max -o row-max.tar --bare",
     ),
     "show": (

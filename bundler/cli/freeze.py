@@ -7,14 +7,23 @@ from typing import Annotated
 
 import typer
 
-from bundler.bundle.freeze import EXPERIMENT_LABEL, Frozen, find_base, put_on
+from bundler.bundle.freeze import EXPERIMENT_LABEL, Frozen, find_base, put_on, write
 from bundler.bundle.freeze import freeze as freeze_experiment
 from bundler.errors import UsageError
 from bundler.experiment.load import load
-from bundler.oci.archive import write_archive
 from bundler.oci.archive_reader import read_archive
+from bundler.oci.layout import read_layout
 
-Output = Annotated[Path, typer.Option("-o", "--output", help="The tar to write.")]
+Output = Annotated[
+    str,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE|FOLDER/",
+        help="The tar to write. A name that ends with /, or a folder that is there, becomes an OCI layout, "
+        "whose base is linked, not copied.",
+    ),
+]
 Thin = Annotated[
     bool, typer.Option("--thin", help="Leave the base's layers out: loads only where Docker has the base.")
 ]
@@ -33,7 +42,7 @@ def freeze(
     thin: Thin = False,
     tag: Annotated[str | None, typer.Option(help="The image's name, as NAME:TAG.")] = None,
 ) -> None:
-    """Freeze an experiment into one tar that is both an OCI layout and a Docker archive.
+    """Freeze an experiment into one tar that is both an OCI layout and a Docker archive, or into a folder.
 
     The same experiment, bundler and base give the same bytes on every machine.
     """
@@ -45,14 +54,14 @@ def freeze(
 
 
 def rebase(
-    archive: Annotated[Path, typer.Argument(help="A tar that bundler froze.")],
+    archive: Annotated[Path, typer.Argument(help="A tar, or an OCI layout, that bundler froze.")],
     base: Annotated[str, typer.Option(help="cpu, cuda13, an OCI layout or a tar.")],
     output: Output,
     thin: Thin = False,
     tag: Annotated[str | None, typer.Option(help="The image's name, as NAME:TAG.")] = None,
 ) -> None:
     """Put a frozen experiment on another runtime; the result is what freezing on it would have given."""
-    image = read_archive(archive, allow_thin=True)
+    image = read_layout(archive) if archive.is_dir() else read_archive(archive, allow_thin=True)
     name = image.config.labels.get(EXPERIMENT_LABEL, "experiment")
     _write(put_on(image, find_base(base, Path.cwd())), output, tag or _tag(name), thin)
 
@@ -61,8 +70,9 @@ def _tag(experiment: str) -> str:
     return f"{experiment.replace('/', '-')}:latest"
 
 
-def _write(frozen: Frozen, output: Path, tag: str, thin: bool) -> None:
-    write_archive(frozen.image, output, reference=tag, thin=thin)
+def _write(frozen: Frozen, output: str, tag: str, thin: bool) -> None:
+    path = Path(output)
+    write(frozen.image, path, reference=tag, thin=thin, folder=output.endswith("/") or path.is_dir())
     typer.echo(f"{frozen.image.digest}  {output}")
     typer.echo(
         f"{tag}: {len(frozen.image.layers)} layers; the experiment and the replayer add "

@@ -1,49 +1,62 @@
-"""Every command."""
+"""Every command. A command's module is loaded when it is run: to load all costs more than most runs."""
 
 from __future__ import annotations
 
-from bundler.cli import (
-    check,
-    compare,
-    completion,
-    diff,
-    freeze,
-    host,
-    index,
-    new,
-    record,
-    report,
-    schema,
-    show,
-    skills,
-    verify,
-)
+import sys
+from importlib import import_module
+
+import typer
+
+from bundler.cli import completion
 from bundler.cli.examples import epilog
 from bundler.cli.top import new_app, run
 
-app = new_app()
-app.command(epilog=epilog("verify"))(verify.verify)
-app.command(epilog=epilog("freeze"))(freeze.freeze)
-app.command()(freeze.rebase)
-app.command(epilog=epilog("show"))(show.show)
-app.command()(show.env)
-app.command()(show.extract)
-app.command(epilog=epilog("record"))(record.record)
-app.command(epilog=epilog("new"))(new.new)
-app.command(epilog=epilog("check"))(check.check)
-app.command(epilog=epilog("compare"))(compare.compare)
-app.command(epilog=epilog("diff"))(diff.diff)
-app.command()(index.index)
-app.command(epilog=epilog("report"))(report.report)
-app.command()(host.host)
-app.command()(schema.schema)
-app.command()(completion.completion)
-app.add_typer(skills.app, name="skills", help="The skills of this repository.")
+COMMANDS = {
+    "verify": "verify",
+    "freeze": "freeze",
+    "rebase": "freeze",
+    "show": "show",
+    "env": "show",
+    "extract": "show",
+    "record": "record",
+    "new": "new",
+    "check": "check",
+    "compare": "compare",
+    "diff": "diff",
+    "index": "index",
+    "report": "report",
+    "host": "host",
+    "schema": "schema",
+    "completion": "completion",
+}
+"""By name, in the order of ``--help``: the module of bundler.cli that has a function of that name."""
+SKILLS = "skills"
+
+
+def app_of(first: str) -> typer.Typer:
+    """The application with the one command ``first``, or with all where that names none."""
+    app = new_app()
+    for name in [first] if first in COMMANDS else COMMANDS:
+        function = getattr(import_module(f"bundler.cli.{COMMANDS[name]}"), name)
+        app.command(name, epilog=epilog(name))(function)
+    if first not in COMMANDS:
+        skills = import_module("bundler.cli.skills").app
+        app.add_typer(skills, name=SKILLS, help="The skills of this repository.")
+    return app
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """``app``, with every command, for what asks about them."""
+    if name != "app":
+        raise AttributeError(name)
+    return app_of("")
 
 
 def main() -> None:
     """Run the command line and exit."""
-    run(app, completing=completion.asked())
+    completing = completion.asked()
+    first = "" if completing else "".join(sys.argv[1:2])
+    run(app_of(first), completing=completing)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def write_archive(image: Image, path: Path, *, reference: str, thin: bool = Fals
         for folder in ("blobs", BLOBS):
             writer.write(tar.folder_header(folder))
         _add(writer, "oci-layout", Blob.of(LAYOUT_JSON))
-        _add(writer, "index.json", Blob.of(index_json(image, _annotations(name))))
+        _add(writer, "index.json", Blob.of(index_json(image, name.annotations)))
         _add(writer, "manifest.json", Blob.of(docker_manifest_json(image, [name.short])))
         for blob in all_blobs(image):
             if blob.digest not in left_out:
@@ -50,13 +50,6 @@ def docker_manifest_json(image: Image, tags: list[str]) -> bytes:
         "Layers": [f"{BLOBS}/{layer.digest.hex}" for layer in image.layers],
     }
     return encode([entry])
-
-
-def _annotations(name: Reference) -> dict[str, str]:
-    return {
-        "io.containerd.image.name": name.full,
-        "org.opencontainers.image.ref.name": name.tag,
-    }
 
 
 def _add(writer: Writer, name: str, blob: Blob) -> None:

@@ -33,10 +33,11 @@ class Writer(FileIO):
 
 
 @contextmanager
-def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Writer]:
+def replacing(path: Path, *, mode: int = 0o666, sync_name: bool = True) -> Iterator[Writer]:
     """A file that takes ``path``'s place when the block ends well, and is gone when it does not.
 
-    The bytes are on the disk before the name is. Raises UnavailableError when the disk is full or
+    The bytes are on the disk before the name is; with ``sync_name`` the name is too at the end, else the
+    caller syncs the folder, once for many files. Raises UnavailableError when the disk is full or
     the folder cannot be written.
     """
     temporary = path.with_name(f".{path.name[:64]}.{secrets.token_hex(8)}.tmp")
@@ -50,7 +51,8 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Writer]:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        sync_folder(path.parent)
+        if sync_name:
+            sync_folder(path.parent)
     except OSError as error:
         raise cannot_write(path, error) from error
 

@@ -13,6 +13,7 @@ from bundler.oci.files import cannot_write, replacing, sync_folder
 from bundler.oci.image import Image
 from bundler.oci.layer import Layer
 from bundler.oci.manifest import LAYOUT_JSON, index_json, load_image
+from bundler.oci.reference import Reference
 from bundler.oci.strict_json import MAX_BYTES
 
 _HINT = "name a folder that bundler wrote, or write it again"
@@ -38,12 +39,13 @@ def _verified(layer: Layer) -> Layer:
     return replace(layer, blob=replace(layer.blob, source=source))
 
 
-def write_layout(image: Image, folder: Path) -> None:
-    """Make ``folder`` a layout of ``image``; blobs that are there already are left alone.
+def write_layout(image: Image, folder: Path, *, reference: Reference | None = None) -> None:
+    """Make ``folder`` a layout of ``image``, named ``reference``; blobs that are there are left alone.
 
     Each file appears whole or not at all, the index last. Blobs that lie in files of their own on
     the same file system are hard-linked. Raises UnavailableError when the disk is full.
     """
+    annotations = reference.annotations if reference else {}
     blobs = folder / "blobs" / "sha256"
     try:
         blobs.mkdir(parents=True, exist_ok=True)
@@ -52,9 +54,17 @@ def write_layout(image: Image, folder: Path) -> None:
         sync_folder(blobs)
     except OSError as error:
         raise cannot_write(folder, error) from error
-    for name, data in (("oci-layout", LAYOUT_JSON), ("index.json", index_json(image, {}))):
+    for name, data in (("oci-layout", LAYOUT_JSON), ("index.json", index_json(image, annotations))):
         with replacing(folder / name) as writer:
             writer.write(data)
+
+
+def leave_only(image: Image, folder: Path) -> None:
+    """Remove the blobs of the layout ``folder`` that are not ``image``'s: what it held before."""
+    kept = {blob.digest.hex for blob in all_blobs(image)}
+    for path in (folder / "blobs" / "sha256").iterdir():
+        if path.name not in kept:
+            path.unlink()
 
 
 def all_blobs(image: Image) -> list[Blob]:
@@ -69,7 +79,7 @@ def _put(blob: Blob, path: Path) -> None:
         return
     if isinstance(blob.source, Region) and blob.source.checked and _linked(blob, blob.source, path):
         return
-    with replacing(path, mode=0o444) as writer:
+    with replacing(path, mode=0o444, sync_name=False) as writer:
         copy_blob(blob, writer)
 
 

@@ -44,6 +44,11 @@ class Reference:
         return f"{self.host}/{self.path}:{self.tag}" if self.host else f"{self.path}:{self.tag}"
 
     @property
+    def annotations(self) -> dict[str, str]:
+        """What an index says beside an image for this to be its name."""
+        return {"io.containerd.image.name": self.full, "org.opencontainers.image.ref.name": self.tag}
+
+    @property
     def full(self) -> str:
         """With the registry that Docker takes when none is given."""
         if self.host:

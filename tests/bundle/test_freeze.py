@@ -6,19 +6,23 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from bundler.bundle.content import replayer_entries
-from bundler.bundle.freeze import ENTRYPOINT, find_base, freeze, put_on
+from bundler.bundle.freeze import ENTRYPOINT, find_base, freeze, put_on, write
+from bundler.cli.main import app_of
+from bundler.engine.target import Archive, parse
 from bundler.errors import UnavailableError, UsageError
 from bundler.experiment.load import load
 from bundler.oci.archive import write_archive
 from bundler.oci.archive_reader import read_archive
 from bundler.oci.image import Image, append
 from bundler.oci.layer import build_layer
-from bundler.oci.layout import write_layout
+from bundler.oci.layout import read_layout, write_layout
 from bundler.oci.tree import Entry
 from tests.small import ID, Small
 
@@ -113,6 +117,68 @@ def test_row_max_adds_little() -> None:
     frozen = freeze(load(ROW_MAX), base())
     assert frozen.added_bytes == sum(layer.size for layer in frozen.image.layers[1:])
     assert frozen.added_bytes < MOST_ADDED
+
+
+# --- written ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Image:
+    """A base in an own store."""
+    write_layout(base(), tmp_path / "build/images/cpu")
+    return find_base("cpu", tmp_path)
+
+
+def test_a_folder_holds_what_the_tar_would_and_shares_the_base(
+    small: Small, stored: Image, tmp_path: Path
+) -> None:
+    image = freeze(small.load(), stored).image
+    for reference in ("x:1", "x:2"):  # the second time in place of the first
+        write(image, tmp_path / "out", reference=reference, thin=False, folder=True)
+    write(image, tmp_path / "x.tar", reference="x:2", thin=False, folder=False)
+    assert read_layout(tmp_path / "out") == read_archive(tmp_path / "x.tar") == image
+    assert parse(str(tmp_path / "out")) == Archive(tmp_path / "out")
+    under = Path("blobs/sha256", stored.layers[0].digest.hex)
+    assert (tmp_path / "out" / under).samefile(tmp_path / "build/images/cpu" / under)
+    with tarfile.open(tmp_path / "x.tar") as tar:
+        index = tar.extractfile("index.json")
+        assert index is not None
+        assert (tmp_path / "out/index.json").read_bytes() == index.read()
+
+
+def test_a_folder_holds_the_last_bundle_alone(small: Small, stored: Image, tmp_path: Path) -> None:
+    write(freeze(small.load(), stored).image, tmp_path / "out", reference="x:1", thin=False, folder=True)
+    small.declared["title"] = "Another"
+    image = freeze(small.load(), stored).image
+    write(image, tmp_path / "out", reference="x:1", thin=False, folder=True)
+    blobs = {path.name for path in (tmp_path / "out/blobs/sha256").iterdir()}
+    layers = {layer.digest.hex for layer in image.layers}
+    assert blobs == {image.digest.hex, image.config_digest.hex, *layers}
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(small: Small, tmp_path: Path) -> None:
+    image = freeze(small.load(), None).image
+    write_layout(base(), tmp_path / "base")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/a.txt").touch()
+    for name in ("base", "notes"):
+        with pytest.raises(UsageError, match="is there, and no bundle"):
+            write(image, tmp_path / name, reference="x:1", thin=False, folder=True)
+    with pytest.raises(UsageError, match="--thin is for a tar"):
+        write(image, tmp_path / "new", reference="x:1", thin=True, folder=True)
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_command_line_knows_a_folder_by_its_slash(small: Small, tmp_path: Path) -> None:
+    folder = small.write()
+    for output in ("out/", "out", "x.tar"):
+        command = ["freeze", str(folder), "-o", f"{tmp_path}/{output}", "--bare"]
+        assert CliRunner().invoke(app_of("freeze"), command).exit_code == 0
+    assert (tmp_path / "x.tar").is_file()
+    under = ["--base", str(tmp_path / "base"), "-o", str(tmp_path / "moved.tar")]
+    write_layout(base(), tmp_path / "base")
+    assert CliRunner().invoke(app_of("rebase"), ["rebase", f"{tmp_path}/out", *under]).exit_code == 0
+    assert read_archive(tmp_path / "moved.tar") == freeze(load(folder), base()).image
 
 
 # --- bases -----------------------------------------------------------------------------------------------
