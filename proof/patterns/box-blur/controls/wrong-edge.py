@@ -1,0 +1,43 @@
+# A control, written with the harness: wrong between images and nowhere else.
+#
+# The rows of all images are numbered through, and only the first and the last of the whole batch count as the edge.
+# So the first row of each later image takes in the last one of the image before. A batch of one is right, and an
+# expanded batch of one row an image is wrong as any other. It compiles everywhere.
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _box_blur_kernel(
+    x_ptr, out_ptr, n_pixels, height, width, stride_b, stride_h, stride_w, BLOCK: tl.constexpr
+):
+    pixel = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = pixel < n_pixels
+    col = pixel % width
+    row = pixel // width
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    count = tl.zeros([BLOCK], dtype=tl.float32)
+    for dr in tl.static_range(-1, 2):
+        for dc in tl.static_range(-1, 2):
+            r = row + dr
+            c = col + dc
+            # The fault: n_pixels // width rows are those of the whole batch, not of this image.
+            ok = inside & (r >= 0) & (r < n_pixels // width) & (c >= 0) & (c < width)
+            at = (r // height) * stride_b + (r % height) * stride_h + c * stride_w
+            total += tl.load(x_ptr + at, mask=ok, other=0.0)
+            count += ok.to(tl.float32)
+    tl.store(out_ptr + pixel, total / tl.maximum(count, 1.0), mask=inside)
+
+
+def box_blur(x: torch.Tensor) -> torch.Tensor:
+    batch, height, width = x.shape
+    out = torch.empty((batch, height, width), dtype=torch.float32, device=x.device)
+    n = batch * height * width
+    if n == 0:
+        return out
+    with torch.cuda.device(x.device):
+        _box_blur_kernel[(triton.cdiv(n, 1024),)](
+            x, out, n, height, width, x.stride(0), x.stride(1), x.stride(2), BLOCK=1024
+        )
+    return out

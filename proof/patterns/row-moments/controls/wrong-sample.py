@@ -1,0 +1,39 @@
+# A control, written with the harness: it divides by the row length less one.
+#
+# That is the sample variance; the task asks for the population variance. The relative error is about one over
+# the row length, so it shows in short rows with a variance that the caller's 1e-5 does not hide, and in no row of
+# 100,003 or more. Rows of one element are right. It compiles everywhere.
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _row_moments_kernel(x_ptr, mean_ptr, var_ptr, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    lane = tl.arange(0, BLOCK)
+    first = lane < n_cols
+    x = tl.load(x_ptr + row * n_cols + lane, mask=first, other=0.0)
+    pilot = tl.sum(tl.where(lane == 0, x, 0.0), axis=0)
+    mean = tl.where(first, x - pilot, 0.0)
+    m2 = tl.zeros([BLOCK], dtype=tl.float32)
+    for start in range(BLOCK, n_cols, BLOCK):
+        valid = lane < n_cols - start
+        x = tl.load(x_ptr + row * n_cols + start + lane, mask=valid, other=0.0)
+        delta = tl.where(valid, (x - pilot) - mean, 0.0)
+        weight = 1.0 / (start // BLOCK + 1)
+        mean += delta * weight
+        m2 += delta * delta * (1.0 - weight)
+    count = ((n_cols - lane + BLOCK - 1) // BLOCK).to(tl.float32)
+    shifted = tl.sum(count * mean, axis=0) / n_cols
+    deviation = mean - shifted
+    tl.store(mean_ptr + row, pilot + shifted)
+    tl.store(var_ptr + row, tl.sum(m2 + count * deviation * deviation, axis=0) / tl.maximum(n_cols - 1, 1))  # the fault
+
+
+def row_moments(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    mean = torch.empty(x.shape[0], dtype=torch.float32, device=x.device)
+    var = torch.empty(x.shape[0], dtype=torch.float32, device=x.device)
+    with torch.cuda.device(x.device):
+        _row_moments_kernel[(x.shape[0],)](x, mean, var, x.shape[1], BLOCK=1024)
+    return mean, var

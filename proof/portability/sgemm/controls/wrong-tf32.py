@@ -1,0 +1,33 @@
+# A control, written with the harness: right but for the precision of the products.
+#
+# tl.dot with "tf32" keeps 11 significant bits of each operand, on tensor cores. Shapes, masks and the order of the
+# sums are right, so only a tolerance that is tight enough tells it from full float32. The interpreter multiplies
+# in full float32 whatever is asked for, so there it is right: only a device can tell.
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _sgemm_kernel(a_ptr, b_ptr, c_ptr, m, n, k, n_steps, TILE: tl.constexpr, STEP: tl.constexpr):
+    rows = (tl.program_id(1) * TILE + tl.arange(0, TILE))[:, None]
+    cols = (tl.program_id(0) * TILE + tl.arange(0, TILE))[None, :]
+    depth = tl.arange(0, STEP)
+    acc = tl.zeros((TILE, TILE), dtype=tl.float32)
+    for step in range(0, n_steps):
+        at = step * STEP + depth
+        a = tl.load(a_ptr + rows * k + at[None, :], mask=(rows < m) & (at < k)[None, :], other=0.0)
+        b = tl.load(b_ptr + at[:, None] * n + cols, mask=(at < k)[:, None] & (cols < n), other=0.0)
+        acc = tl.dot(a, b, acc, input_precision="tf32")
+    tl.store(c_ptr + rows * n + cols, acc, mask=(rows < m) & (cols < n))
+
+
+def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    m, k = a.shape
+    n = b.shape[1]
+    c = torch.empty((m, n), dtype=torch.float32, device=a.device)
+    tile, step = 32, 32
+    grid = (triton.cdiv(n, tile), triton.cdiv(m, tile))
+    with torch.cuda.device(a.device):
+        _sgemm_kernel[grid](a, b, c, m, n, k, triton.cdiv(k, step), TILE=tile, STEP=step)
+    return c
