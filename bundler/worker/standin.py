@@ -213,6 +213,7 @@ def _cuda_answers(standin: Standin) -> dict[str, Any]:
     stream = SimpleNamespace(cuda_stream=0, synchronize=nothing, wait_stream=nothing)
     return {
         "device": _enter_device,
+        "device_of": _enter_device,
         "is_available": lambda: True,
         "is_initialized": lambda: True,
         "device_count": lambda: 1,
