@@ -19,7 +19,7 @@ from cuda.bindings import nvrtc
 from bundler.worker.headers import STANDARD
 
 NAME = "candidate.cu"
-_LOG_LINES = 12
+_MOST_ERRORS = 5
 _FIXED = ("--std=c++17", "--ptxas-options=-v")
 _FOLDERS = {
     # CUDA 13's wheels share a folder; those of CUDA 12 have one each.
@@ -122,10 +122,14 @@ def _checked(answer: tuple[Any, ...]) -> Any:
 
 
 def _start(log: str) -> str:
-    """The log's first lines, errors before warnings."""
+    """The first errors, each in a line with the code that it is about; else the log's start."""
     lines = [line.rstrip() for line in log.splitlines() if line.strip()]
-    first = next((i for i, line in enumerate(lines) if "error" in line), 0)
-    return "\n".join(lines[first : first + _LOG_LINES])[:1800]
+    errors = [
+        f"{line} [{lines[i + 1].strip()}]" if lines[i + 1 : i + 2] and lines[i + 1].startswith(" ") else line
+        for i, line in enumerate(lines)
+        if re.match(r"\S+\(\d+\): (catastrophic )?error\b", line)
+    ]
+    return "\n".join(line[:600] for line in errors[:_MOST_ERRORS] or lines[:_MOST_ERRORS])[:1800]
 
 
 def _architectures() -> frozenset[int]:
