@@ -1,0 +1,63 @@
+"""The cases of layernorm and their float64 reference.
+
+    y = (x - mean) / sqrt(var + eps) * gamma + beta, with the mean and the population variance of each row
+
+The reference takes x, gamma and beta as float32 has them: at a mean of 10000 neighbouring float32 values are
+2^-10 apart, which with a deviation of 0.1 is a good part of the data. eps is rounded to float32 as well, since
+the kernel's argument is one.
+
+What float32 can be asked for. Let u = 2^-24, r = 1 / sqrt(var + eps), z = (x - mean) * r.
+
+- The mean of cols values, summed by 256 threads and then by a tree, is off by about u * mean|x| times a factor
+  that grows slowly with cols; log2(cols) is about what a sum in pairs has. A wrong mean moves every y of the row
+  by gamma * r times its error. This is the term that dominates at means of 1000 and 10000, and no algorithm
+  that keeps the mean in one float32 escapes it.
+- The variance of the centred values is a sum of positive terms, so its relative error has such a factor too, and
+  so has z, at half of it; the last operations round gamma * z and beta a few times.
+
+So the scale of an element is
+
+    |gamma| * r * mean|x| * log2(cols)  +  |gamma * z| * (4 + log2(cols))  +  |beta| + |y|
+
+and the tolerance 2u times that. With one column the first term is 0: the mean of one value is that value.
+
+E[x^2] - E[x]^2 has another error: of the order of u * mean^2 in the variance, where it is not divided by anything
+that is as large. At a mean of 1000 that is 0.06 or more, against a variance of 1 or 0.01.
+"""
+
+import numpy as np
+
+OUTLIER = 1000
+"""In set 2 every odd row begins with a value that is so many deviations away."""
+
+
+def inputs(case, which, make):
+    """x, gamma and beta. Case parameters: rows, cols, mean, deviation, and eps, which the kernel is given.
+
+    Set 0: normal values. Set 1: two clusters of values, in turn at random, and gamma of both signs, from large to
+    small. Set 2: every odd row begins with an outlier, so that x[0] is a bad value to measure all others from.
+    """
+    rows, cols, mean, deviation = case["rows"], case["cols"], case["mean"], case["deviation"]
+    values = make.normal((rows, cols))
+    if which == 1:
+        values = 0.25 * values + (2.0 * make.integers((rows, cols), 0, 2) - 1)
+    if which == 2:
+        values[1::2, 0] = OUTLIER
+    # Rows differ a little in their mean and in its sign, so that the neighbour's statistics are wrong ones.
+    center = mean * (1 + np.arange(rows) % 5 / 8) * np.where(np.arange(rows) % 2, -1, 1)
+    x = center[:, None] + deviation * values
+    gamma = make.normal((cols,)) * np.exp2(make.integers((cols,), -6, 7) * (which == 1))
+    return [make.tensor(x), make.tensor(gamma), make.tensor(make.normal((cols,)))]
+
+
+def reference(case, which, arguments):
+    """y in float64, and the scale of its tolerance."""
+    x, gamma, beta = (t.values.astype(np.float64) for t in arguments)
+    centred = x - x.mean(axis=1, keepdims=True)
+    r = 1 / np.sqrt(np.square(centred).mean(axis=1, keepdims=True) + float(np.float32(case["eps"])))
+    scaled = centred * r * gamma
+    y = scaled + beta
+    depth = np.log2(case["cols"])
+    from_mean = np.abs(gamma) * r * np.abs(x).mean(axis=1, keepdims=True) * depth
+    scale = from_mean + np.abs(scaled) * (4 + depth) + np.abs(beta) + np.abs(y)
+    return Scaled(y, scale)  # noqa: F821 (the judge's)

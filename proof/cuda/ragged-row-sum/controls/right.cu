@@ -1,0 +1,28 @@
+// A control, written with the harness: right on every case.
+//
+// A warp's row is the same for all its lanes, so a warp leaves as a whole. The lanes stride through the row, and
+// lanes without a value carry 0 into the shuffles. An inactive row is never read.
+extern "C" __global__ void ragged_row_sum(const float* values, const int* offsets,
+                                          const unsigned char* active, float* out, int rows)
+{
+    const int lane = threadIdx.x % 32;
+    const int row = blockIdx.x * 8 + threadIdx.x / 32;
+    if (row >= rows) {
+        return;
+    }
+    const int begin = offsets[row], end = offsets[row + 1];
+    const bool on = active[row] != 0;
+
+    float sum = 0.0f;
+    if (on) {
+        for (int i = begin + lane; i < end; i += 32) {
+            sum += values[i];
+        }
+    }
+    for (int d = 16; d > 0; d >>= 1) {
+        sum += __shfl_down_sync(0xffffffffu, sum, d);
+    }
+    if (lane == 0) {
+        out[row] = sum;
+    }
+}
