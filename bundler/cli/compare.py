@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from bundler.cli.console import console
 from bundler.cli.show import loaded_target
@@ -17,7 +18,9 @@ from bundler.experiment.load import DECLARATION, mismatch
 from bundler.experiment.parse import MAX_FILE_BYTES, parse_evidence
 from bundler.judge.across_hosts import across_hosts
 from bundler.model.evidence import Evidence
-from bundler.report import comparison
+from bundler.model.experiment import Experiment
+from bundler.report import comparison, terminal
+from bundler.report.text import plain
 
 _SUFFIXES = (".json", ".json.gz")
 
@@ -45,17 +48,23 @@ def compare(
             f"{', '.join(map(repr, sources))}: {len(evidence)} evidence, and a comparison needs two",
             hint="name another host's evidence as well: bundler verify TARGET --json evidence.json",
         )
+    declared = None
     if experiment is not None:
-        _hold(experiment, evidence)
+        declared = _hold(experiment, evidence)
     across = across_hosts(evidence)
     if as_json:
         typer.echo(json.dumps(across.model_dump(mode="json"), indent=1))
     else:
-        comparison.show(console(), across)
+        out = console()
+        comparison.show(out, across)
+        for source, item in evidence:
+            if item.timings:
+                out.print(Text(f"\n{plain(source)}", "bold"))
+                terminal.timings(out, declared, item)
     raise typer.Exit(comparison.exit_code(across))
 
 
-def _hold(folder: Path, evidence: Sequence[tuple[str, Evidence]]) -> None:
+def _hold(folder: Path, evidence: Sequence[tuple[str, Evidence]]) -> Experiment:
     loaded = load_folder(folder)
     for source, item in evidence:
         if problem := mismatch(loaded, item):
@@ -63,6 +72,7 @@ def _hold(folder: Path, evidence: Sequence[tuple[str, Evidence]]) -> None:
                 f"{source!r} was recorded with {problem}",
                 hint=f"compare evidence of {loaded.experiment.id} as it is now",
             )
+    return loaded.experiment
 
 
 def _evidence(source: str) -> Iterator[tuple[str, Evidence]]:

@@ -101,5 +101,6 @@ def _report(out: Console, replayed: Replayed, matrix: bool) -> ExitCode:
     verdict = hold(replayed.evidence, replayed.loaded.recorded)
     for note in replayed.notes:
         out.print(Text(plain(note), "dim"))
-    terminal.show(out, replayed.loaded.experiment, replayed.evidence, verdict, matrix=matrix)
+    loaded = replayed.loaded
+    terminal.show(out, loaded.experiment, replayed.evidence, verdict, matrix=matrix, recorded=loaded.recorded)
     return exit_code(replayed.evidence, verdict)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bundler.experiment.deviations import device_names
 from bundler.model.experiment import Origin, by_arm
 from bundler.report import checked, runs, summary
+from bundler.report import timings as timing_rows
 from bundler.report.across import Column, Facts, never_judged, not_run
 from bundler.report.headline import headline, remarks
 from bundler.report.hosts import Rows, arm_note, host_rows, provenance
@@ -12,7 +15,6 @@ from bundler.report.markup import code, folded, prose, table
 from bundler.report.terminal import result
 from bundler.report.text import count, few
 
-NO_TIMINGS = "None are reported."
 LIMITS = "What the interpreter passes need not compile, and what it fails may be its own limit."
 
 
@@ -27,7 +29,7 @@ def pull_request(facts: Facts) -> str:
         matrix(facts),
         f"**Deviations from the plan.** {deviations(facts)}",
         f"**Not judged.**{not_judged(facts)}",
-        f"**Timings.** {NO_TIMINGS}\n",
+        f"**Timings.** {timings(facts)}",
         *_folds(facts),
     ]
     return "\n".join(part for part in parts if part)
@@ -128,6 +130,32 @@ def not_judged(facts: Facts) -> str:
     for left in not_run(facts.evidence):
         lines.append(f"{prose(f'{left.grounds} ({left.host})')}: {left.how_many}: {code(left.why)}")
     return "\n\n" + bullets(lines) if lines else " Nothing: every cell of every ground was run.\n"
+
+
+def timings(facts: Facts) -> str:
+    """Each host's timings, or all reasons for which they may not be claimed; then the arms' ratios."""
+    experiment = facts.loaded.experiment
+    found = [(name, evidence, timing_rows.rows(evidence)) for name, evidence in facts.evidence]
+    blocks = [_timings(name, its) for name, _, its in found if its]
+    if not blocks:
+        return f"{timing_rows.NONE}\n"
+    said = [
+        prose(f"{name}: {timing_rows.said(pair)}")
+        for name, evidence, _ in found
+        for pair in timing_rows.pairs(experiment, evidence)
+    ]
+    said += [prose(line) for line in timing_rows.agreements(experiment, facts.evidence)]
+    return "\n\n" + "\n".join([*blocks, bullets(said)] if said else blocks)
+
+
+def _timings(host: str, found: Sequence[timing_rows.Row]) -> str:
+    lines = [
+        (prose(row.candidate), prose(row.case), row.state, prose(row.value) or "none",
+         "<br>".join(code(note, 1000) for note in row.notes))
+        for row in found
+    ]  # fmt: skip
+    heads = (f"timing ({prose(host)})", "case", "state", "median and spread", "reasons, or what to know")
+    return table(heads, lines, right_from=5)
 
 
 def held(facts: Facts) -> str:

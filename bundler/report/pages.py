@@ -11,7 +11,6 @@ from bundler.report.diff import unified
 from bundler.report.headline import remarks
 from bundler.report.hosts import provenance
 from bundler.report.markdown import (
-    NO_TIMINGS,
     bullets,
     cross_check,
     deviations,
@@ -23,6 +22,7 @@ from bundler.report.markdown import (
     not_judged,
     rows,
     statistics,
+    timings,
     troubles,
 )
 from bundler.report.markup import fence, prose, quotation
@@ -89,7 +89,7 @@ def proof(facts: Facts) -> str:
         "Where the grounds disagree": disagreements(facts) or "Nowhere.\n",
         "What was marked": marks(facts),
         "Cross-check": cross_check(facts),
-        "Timings": f"{NO_TIMINGS}\n",
+        "Timings": timings(facts).lstrip(),
         "Root cause and interpretation": _analysis(facts),
         "Deviations from the plan": _deviations(facts),
         "What was not judged": not_judged(facts).strip() + "\n",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -12,15 +14,26 @@ from bundler.model.host import Gpu, Host, Read, Value
 from bundler.model.outcome import Passed, kind, ran
 from bundler.model.verdict import GroundVerdict, Judgement, Verdict
 from bundler.report import summary
+from bundler.report import timings as timing_rows
+from bundler.report.across import Named
 from bundler.report.text import count, few, plain
 
 GOOD, BAD, DIM, WARN = "green", "bold red", "dim", "yellow"
 
 
 def show(
-    console: Console, experiment: Experiment, evidence: Evidence, verdict: Verdict, *, matrix: bool
+    console: Console,
+    experiment: Experiment,
+    evidence: Evidence,
+    verdict: Verdict,
+    *,
+    matrix: bool,
+    recorded: Sequence[Named] = (),
 ) -> None:
-    """Host, matrix, what did not pass, verdict, what was not judged, result; in this order."""
+    """Host, matrix, what did not pass, timings, verdict, what was not judged, result; in this order.
+
+    ``recorded``: evidence whose ratios of two arms the replay's are held against.
+    """
     console.print(Text.assemble((experiment.id, "bold"), "  ", plain(experiment.title)))
     _host(console, evidence)
     groups = summary.groups(evidence)
@@ -34,6 +47,9 @@ def show(
     _disagreements(console, experiment, groups)
     _marks(console, groups)
     _cross_check(console, experiment, evidence)
+    timings(console, experiment, evidence)
+    for line in timing_rows.agreements(experiment, (*recorded, ("this replay", evidence))):
+        console.print(Text(f"  {plain(line)}"))
     _verdict(console, verdict)
     _not_judged(console, evidence, verdict)
     console.print()
@@ -226,6 +242,22 @@ def _cross_check(console: Console, experiment: Experiment, evidence: Evidence) -
     text = f"\nCross-check of {check.of} in NumPy: {passed} of {count(len(cells), 'case')} passed"
     console.print(Text(plain(text), "bold"))
     console.print(Text(f"      {plain(check.says, 240)}", DIM))
+
+
+def timings(console: Console, experiment: Experiment | None, evidence: Evidence) -> None:
+    """What was timed, or why it may not be claimed; ``experiment`` is needed for the ratios."""
+    found = timing_rows.rows(evidence)
+    if not found:
+        return
+    console.print(Text("\nTimings", "bold"))
+    for row in found:
+        style = GOOD if row.state == "admissible" else WARN
+        line = Text.assemble("  ", (row.candidate, "bold"), f" on {row.case}: ", (row.state, style))
+        console.print(line.append(f": {plain(row.value)}" if row.value else ""))
+        for note in row.notes:
+            console.print(Text(f"      {plain(note)}", DIM))
+    for pair in timing_rows.pairs(experiment, evidence) if experiment else ():
+        console.print(Text(f"  {plain(timing_rows.said(pair))}"))
 
 
 # --- verdict ---------------------------------------------------------------------------------------

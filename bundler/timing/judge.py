@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bundler.model.host import Gpu
-from bundler.model.timing import Reason, State, TimedCell, TimingVerdict
+from bundler.model.host import Gpu, Host
+from bundler.model.timing import Reason, State, TimedCell, Timings, TimingVerdict
 from bundler.timing import rules, witness
 from bundler.timing.facts import Kind, Measured
 
@@ -61,3 +61,10 @@ def judge_timing(cell: TimedCell, gpu: Gpu | None) -> TimingVerdict | None:
         undetermined=tuple(found["undetermined"]),
         labels=tuple(found["label"]),
     )
+
+
+def judged_again(timings: Timings, host: Host) -> Timings:
+    """The same with every verdict by this bundler's rules, whatever verdicts the record has."""
+    gpu = next((each for each in host.gpus if each.index == timings.gpu), None)
+    cells = tuple(cell.model_copy(update={"verdict": judge_timing(cell, gpu)}) for cell in timings.cells)
+    return timings.model_copy(update={"cells": cells})

@@ -12,13 +12,14 @@ import jinja2
 from markupsafe import Markup
 
 from bundler.report import checked, runs
+from bundler.report import timings as timing_rows
 from bundler.report.across import Facts, exact, failures, never_judged, not_run, size_names
 from bundler.report.diff import changed, side_by_side
 from bundler.report.headline import remarks
 from bundler.report.hosts import arm_note, provenance
 from bundler.report.html import heat, style
 from bundler.report.html.author import rendered
-from bundler.report.markdown import LIMITS, NO_TIMINGS, first_line, hosts_of
+from bundler.report.markdown import LIMITS, first_line, hosts_of
 from bundler.report.pages import EXACT, UNMEASURED, error_charts, replay_commands
 from bundler.report.pairs import Pair, code_pairs, prompt_pairs
 from bundler.report.summary import disagreements, marks, troubles
@@ -77,7 +78,12 @@ def _values(facts: Facts) -> dict[str, object]:
         "code": [_diff(pair) for pair in code_pairs(facts.loaded)],
         "prompts": [_diff(pair) for pair in prompt_pairs(facts.loaded)],
         "hosts": hosts_of(facts),
-        "timings": NO_TIMINGS,
+        "timings": [(name, found) for name, e in facts.evidence if (found := timing_rows.rows(e))],
+        "ratios": [
+            (n, timing_rows.said(p)) for n, e in facts.evidence for p in timing_rows.pairs(experiment, e)
+        ],
+        "directions": timing_rows.agreements(experiment, facts.evidence),
+        "no_timings": timing_rows.NONE,
         # Rendered with raw HTML and images off.
         "analysis": Markup(rendered(facts.analysis)),  # noqa: S704
         "provenance": provenance(facts),
