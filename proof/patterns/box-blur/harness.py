@@ -1,9 +1,10 @@
 """The cases of box_blur and their float64 reference.
 
-The blur is judged element by element against a tolerance that is relative to the mean magnitude of the pixels in
-the window, so a faint pixel beside a bright one is held to the bright one's rounding, and one that has no
-bright neighbour is not. In every image some pixels are about 2^20 times brighter than the others: a kernel that keeps
-a running sum, adding the next pixel and subtracting the last, leaves the rounding of the bright one behind.
+The blur is judged element by element against a tolerance that is relative to the mean magnitude of the
+pixels in the window, so a faint pixel beside a bright one is held to the bright one's rounding, and one
+that has no bright neighbour is not. In every image some pixels are about 2^20 times brighter than the
+others: a kernel that keeps a running sum, adding the next pixel and subtracting the last, leaves the
+rounding of the bright one behind.
 
 No pixel is NaN or infinite. The gap of a sliced input is NaN: whatever is read outside the view shows.
 """

@@ -1,16 +1,16 @@
 """The cases of row_moments and their float64 reference.
 
-Every row has the mean and the deviation of its case, and is of one of three kinds, so that a formulation that
-is safe for one only shows:
+Every row has the mean and the deviation of its case, and is of one of three kinds, so that a formulation
+that is safe for one only shows:
 
     0: independent values.
     1: a ramp, whose blocks all have other means: a merge that forgets the spread between blocks shows.
     2: independent values behind a first element that is 1000 deviations away: a kernel that shifts by its first
        element and then subtracts a squared mean shows.
 
-The reference starts from the values as float32 holds them. At a mean of 300,000 one unit in the last place is
-0.03, so a deviation of 0.001 is mostly rounded away: such a row is constant, or takes two values, and its
-variance is that of the rounded values, not the square of 0.001.
+The reference starts from the values as float32 holds them. At a mean of 300,000 one unit in the last place
+is 0.03, so a deviation of 0.001 is mostly rounded away: such a row is constant, or takes two values, and
+its variance is that of the rounded values, not the square of 0.001.
 
 The caller computes 1 / sqrt(var + 1e-5), so that is what is compared (`derive`). The variance itself has no
 comparison: by how much it may be off depends on what stands beside it, and the caller says what that is.

@@ -1,9 +1,9 @@
 """The cases of sgemm and their float64 reference.
 
-The CUDA kernel in the base task multiplies in full float32 and adds one product after the other, so the product
-is judged as closely as that allows, relative to the sum of the products' magnitudes. Rows of a and columns of b
-have other magnitudes each, by powers of two over a range of 2^40: a tolerance for the whole matrix would hide all
-rows but the largest, and this scale hides none.
+The CUDA kernel in the base task multiplies in full float32 and adds one product after the other, so the
+product is judged as closely as that allows, relative to the sum of the products' magnitudes. Rows of a and
+columns of b have other magnitudes each, by powers of two over a range of 2^40: a tolerance for the whole
+matrix would hide all rows but the largest, and this scale hides none.
 
 The values have both signs. No input has an infinity or NaN.
 """
@@ -16,7 +16,9 @@ def inputs(case, which, make):
     m, n, k = case["m"], case["n"], case["k"]
     rows = np.exp2(make.integers((m, 1), -10, 11))
     cols = np.exp2(make.integers((1, n), -10, 11))
-    return [make.tensor((make.normal(shape) * size).astype(np.float32)) for shape, size in (((m, k), rows), ((k, n), cols))]
+    a = make.normal((m, k)) * rows
+    b = make.normal((k, n)) * cols
+    return [make.tensor(a.astype(np.float32)), make.tensor(b.astype(np.float32))]
 
 
 def reference(case, which, arguments):

@@ -1,7 +1,7 @@
 # A control, written with the harness: right on every case.
 #
-# One lane a pixel, pixels numbered through the whole batch, nine masked loads. The grid has one dimension, since
-# the others end at 65,535, and offsets have 64 bits.
+# One lane a pixel, pixels numbered through the whole batch, nine masked loads. The grid has one dimension,
+# since the others end at 65,535, and offsets have 64 bits.
 import torch
 import triton
 import triton.language as tl

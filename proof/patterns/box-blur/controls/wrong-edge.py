@@ -1,8 +1,8 @@
 # A control, written with the harness: wrong between images and nowhere else.
 #
-# The rows of all images are numbered through, and only the first and the last of the whole batch count as the edge.
-# So the first row of each later image takes in the last one of the image before. A batch of one is right, and an
-# expanded batch of one row an image is wrong as any other. It compiles everywhere.
+# The rows of all images are numbered through, and only the first and the last of the whole batch count as
+# the edge. So the first row of each later image takes in the last one of the image before. A batch of one
+# is right, and so are images of one pixel that are all the same. It compiles everywhere.
 import torch
 import triton
 import triton.language as tl

@@ -1,8 +1,8 @@
-# A control, written with the harness: one program an image and row block, with the image in the grid's third dimension.
+# A control, written with the harness: the image is the third dimension of the grid.
 #
 # A device launches at most 65,535 blocks in the second and third dimensions, so a batch of 70,000 cannot be
-# launched. Everything smaller is right. The interpreter loops over any grid, and the compile grounds launch nothing:
-# only a device can tell.
+# launched. Everything smaller is right. The interpreter loops over any grid; the compile grounds launch
+# nothing, but refuse a grid that no device would take.
 import torch
 import triton
 import triton.language as tl
@@ -35,7 +35,5 @@ def box_blur(x: torch.Tensor) -> torch.Tensor:
         return out
     grid = (triton.cdiv(height * width, 128), 1, batch)  # the fault: the third dimension ends at 65,535
     with torch.cuda.device(x.device):
-        _box_blur_kernel[grid](
-            x, out, height, width, x.stride(0), x.stride(1), x.stride(2), BLOCK=128
-        )
+        _box_blur_kernel[grid](x, out, height, width, x.stride(0), x.stride(1), x.stride(2), BLOCK=128)
     return out

@@ -1,8 +1,8 @@
 # A control, written with the harness: no architecture compiles it.
 #
 # The loop over the blocks is left by `break`, and Triton compiles no `break` ("unsupported AST node type:
-# Break"), whatever the architecture and the shape. As plain Python the loop is right, which is how the interpreter
-# runs it. So it shows that a compile ground can tell, and that the interpreter is none.
+# Break"), whatever the architecture and the shape. As plain Python the loop is right, which is how the
+# interpreter runs it. So it shows that a compile ground can tell, and that the interpreter is none.
 import torch
 import triton
 import triton.language as tl

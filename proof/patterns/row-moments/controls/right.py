@@ -1,8 +1,9 @@
 # A control, written with the harness: right on every case.
 #
-# Each program shifts its row by the row's first element, which its registers hold, and keeps for each lane the
-# mean and the sum of squared deviations of the shifted values (Welford). The lanes are merged at the end with
-# their counts. Nothing is rounded to the size of the offset before the last addition, that of the mean.
+# Each program shifts its row by the row's first element, which its registers hold, and keeps for each lane
+# the mean and the sum of squared deviations of the shifted values (Welford). The lanes are merged at the
+# end with their counts. Nothing is rounded to the size of the offset before the last addition, that of the
+# mean.
 import torch
 import triton
 import triton.language as tl

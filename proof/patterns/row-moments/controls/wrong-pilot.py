@@ -1,8 +1,8 @@
 # A control, written with the harness: shifted by the first element, and then the formula that cancels.
 #
-# It keeps the sums of x - pilot and of its square, and subtracts the squared mean of the former. That is right
-# wherever the pilot lies among the values. It is wrong in long rows whose first element is an outlier: the shift is
-# then no smaller than what the plain formula suffers from. It compiles everywhere.
+# It keeps the sums of x - pilot and of its square, and subtracts the squared mean of the former. That is
+# right wherever the pilot lies among the values. It is wrong in long rows whose first element is an
+# outlier: the shift is then no smaller than what the plain formula suffers from. It compiles everywhere.
 import torch
 import triton
 import triton.language as tl

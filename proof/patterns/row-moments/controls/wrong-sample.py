@@ -1,8 +1,8 @@
 # A control, written with the harness: it divides by the row length less one.
 #
-# That is the sample variance; the task asks for the population variance. The relative error is about one over
-# the row length, so it shows in short rows with a variance that the caller's 1e-5 does not hide, and in no row of
-# 100,003 or more. Rows of one element are right. It compiles everywhere.
+# That is the sample variance; the task asks for the population variance. The relative error is about one
+# over the row length, so it shows in short rows with a variance that the caller's 1e-5 does not hide, and
+# in no row of 100,003 or more. Rows of one element are right. It compiles everywhere.
 import torch
 import triton
 import triton.language as tl
@@ -28,7 +28,8 @@ def _row_moments_kernel(x_ptr, mean_ptr, var_ptr, n_cols, BLOCK: tl.constexpr):
     shifted = tl.sum(count * mean, axis=0) / n_cols
     deviation = mean - shifted
     tl.store(mean_ptr + row, pilot + shifted)
-    tl.store(var_ptr + row, tl.sum(m2 + count * deviation * deviation, axis=0) / tl.maximum(n_cols - 1, 1))  # the fault
+    divisor = tl.maximum(n_cols - 1, 1)  # the fault: one less than the row has
+    tl.store(var_ptr + row, tl.sum(m2 + count * deviation * deviation, axis=0) / divisor)
 
 
 def row_moments(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,9 +1,10 @@
 # A reconstruction of a published failure, not the output of a model.
 #
-# It was written after the fact from the skill's hazard (write-numerically-stable-kernel 0.1.0): "E[x^2] - E[x]^2
-# amplifies rounding by about 1 + mean^2/var; in FP32, |mean|/std of a few thousand leaves no correct digit." One
-# pass, one sum and one sum of squares a lane, the squared mean subtracted at the end. The variance comes out as
-# noise, and where it is below -1e-5 the caller's 1 / sqrt(var + 1e-5) is NaN. Everything else is meant to be right.
+# It was written after the fact from the skill's hazard (write-numerically-stable-kernel 0.1.0): "E[x^2] -
+# E[x]^2 amplifies rounding by about 1 + mean^2/var; in FP32, |mean|/std of a few thousand leaves no correct
+# digit." One pass, one sum and one sum of squares a lane, the squared mean subtracted at the end. The
+# variance comes out as noise, and where it is below -1e-5 the caller's 1 / sqrt(var + 1e-5) is NaN.
+# Everything else is meant to be right.
 import torch
 import triton
 import triton.language as tl

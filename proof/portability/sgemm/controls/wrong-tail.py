@@ -1,8 +1,8 @@
 # A control, written with the harness: wrong at the end of k and nowhere else.
 #
-# The number of steps is rounded down where it has to be rounded up, so the products after the last whole step are
-# left out. At least one step is done, so a k of 32 or less is right, and so is a multiple of 32. It compiles
-# everywhere: nothing but running it can tell.
+# The number of steps is rounded down where it has to be rounded up, so the products after the last whole
+# step are left out. At least one step is done, so a k of 32 or less is right, and so is a multiple of 32.
+# It compiles everywhere: nothing but running it can tell.
 import torch
 import triton
 import triton.language as tl

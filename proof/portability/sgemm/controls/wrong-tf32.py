@@ -1,8 +1,9 @@
 # A control, written with the harness: right but for the precision of the products.
 #
-# tl.dot with "tf32" keeps 11 significant bits of each operand, on tensor cores. Shapes, masks and the order of the
-# sums are right, so only a tolerance that is tight enough tells it from full float32. The interpreter multiplies
-# in full float32 whatever is asked for, so there it is right: only a device can tell.
+# tl.dot with "tf32" keeps 11 significant bits of each operand, on tensor cores. Shapes, masks and the order
+# of the sums are right, so only a tolerance that is tight enough tells it from full float32. The
+# interpreter multiplies in full float32 whatever is asked for, so there it is right: only a device can
+# tell.
 import torch
 import triton
 import triton.language as tl
