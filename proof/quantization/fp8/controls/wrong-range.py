@@ -1,7 +1,8 @@
 # A control, written with the harness: the scale is for the largest value of the wrong format.
 #
-# 240 is the largest value of float8_e4m3fnuz. q * scale still approximates x, but no code is over 240, so a row does
-# not use the range. It is right where all values are zero. It compiles everywhere: nothing but running it can tell.
+# 240 is the largest value of float8_e4m3fnuz. q * scale still approximates x, nearly as well, but no code is over 240, so
+# a row does not use the range. It is right where all values are zero. It compiles everywhere: nothing but running
+# it can tell.
 import torch
 import triton
 import triton.language as tl
