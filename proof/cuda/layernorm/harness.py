@@ -27,6 +27,8 @@ that is as large. At a mean of 1000 that is 0.06 or more, against a variance of 
 
 import numpy as np
 
+HEAD = 4096
+"""In set 1 the two clusters of an odd row part here, or in its middle where the row is shorter than twice that."""
 OUTLIER = 1000
 """In set 2 every odd row begins with a value that is so many deviations away."""
 
@@ -34,13 +36,16 @@ OUTLIER = 1000
 def inputs(case, which, make):
     """x, gamma and beta. Case parameters: rows, cols, mean, deviation, and eps, which the kernel is given.
 
-    Set 0: normal values. Set 1: two clusters of values, in turn at random, and gamma of both signs, from large to
-    small. Set 2: every odd row begins with an outlier, so that x[0] is a bad value to measure all others from.
+    Set 0: normal values. Set 1: two clusters of values, and gamma from large to small; in odd rows one cluster has
+    the first HEAD columns and the other the rest, so that the beginning of a long row says little about it. Set 2:
+    every odd row begins with an outlier, so that x[0] is a bad value to measure all others from.
     """
     rows, cols, mean, deviation = case["rows"], case["cols"], case["mean"], case["deviation"]
     values = make.normal((rows, cols))
     if which == 1:
-        values = 0.25 * values + (2.0 * make.integers((rows, cols), 0, 2) - 1)
+        upper = make.integers((rows, cols), 0, 2)
+        upper[1::2] = np.arange(cols) < min(HEAD, cols // 2)
+        values = 0.25 * values + (2.0 * upper - 1)
     if which == 2:
         values[1::2, 0] = OUTLIER
     # Rows differ a little in their mean and in its sign, so that the neighbour's statistics are wrong ones.

@@ -1,8 +1,8 @@
 // A control, written with the harness: wrong where 256 does not divide the columns.
 //
 // The row is padded with zeros to whole strides of the block, and the padding is not left out of the second sum:
-// each padded column adds mean^2 to the squares. Right where 256 divides the columns, for one column, and within
-// the tolerance for 99991 columns around 0. (The first sum does not mind a zero, and both are divided by cols.)
+// each padded column adds mean^2 to the squares. Right where 256 divides the columns, and for one column, whose y is
+// beta whatever the variance. (The first sum does not mind a zero, and both are divided by cols.)
 #define THREADS 256
 
 __device__ float block_sum(float v, float* part)
