@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from bundler.errors import BadExperiment
 from bundler.experiment.load import Loaded
 from bundler.host import Sampler
-from bundler.model.experiment import Candidate, Case, Expect, Experiment, Language
+from bundler.model.experiment import Candidate, Case, Expect, Experiment
 from bundler.model.expression import BadExpression, Extents, evaluate
 from bundler.model.host import Gpu, Read
 from bundler.model.outcome import Mark, Outcome, Passed, kind
@@ -105,8 +105,6 @@ def _why_not(bench: Bench, candidate: Candidate, case: Case, cells: Grid) -> str
         return f"its cell on the device is {kind(outcome)}" if outcome else "its cell was not judged"
     if Mark.INPUT_CHANGED in outcome.marks:
         return "it changes its input, so a second call would have other values"
-    if bench.experiment.language_of(candidate.arm) is Language.CUDA:
-        return "candidates in CUDA C++ are not timed yet"
     if not isinstance(bench.gpu.fields.get("l2_bytes"), Read) and bench.plan.cache is Cache.COLD:
         return "the size of the L2 was not read, so it cannot be flushed"
     return ""
