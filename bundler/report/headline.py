@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from bundler.model.experiment import Arm, Candidate, Experiment, ModelFacts, Origin, by_arm
 from bundler.model.outcome import Outcome, Passed, ran
+from bundler.report import source_kernel
 from bundler.report.across import Column
 from bundler.report.text import count, few
 
@@ -64,6 +65,10 @@ def remarks(experiment: Experiment, columns: Sequence[Column]) -> list[str]:
             if failed:
                 limit = "; what the interpreter fails may be its own limit" * (column.kind == "interpreter")
                 found.append(f"On the ground {column.title}, {few(failed)} did not pass every case{limit}.")
+    for column in columns:
+        ports = source_kernel.said(experiment, column.group.report)
+        if ports and column.valid:
+            found.append(f"On {column.title}, {ports}.")
     if any(arm.origin is Origin.RECONSTRUCTED for arm in experiment.arms):
         found.append("What was reconstructed is shown, and counts neither for nor against the skill.")
     return found

@@ -83,7 +83,7 @@ def cases(facts: Facts) -> str:
 def arm_note(arm: Arm) -> str:
     """What an arm is, where no model wrote it or a skill was given."""
     if arm.expect:
-        return f"control, must {arm.expect}"
+        return f"{'source kernel' if arm.origin == 'source' else 'control'}, must {arm.expect}"
     if arm.origin != "generated":
         return "no model's output"
     return f"skill {arm.skill.version}" if arm.skill else "no skill"

@@ -13,7 +13,7 @@ from bundler.model.experiment import Arm, Experiment, Origin, by_arm
 from bundler.model.host import Gpu, Host, Read, Value
 from bundler.model.outcome import Passed, kind, ran
 from bundler.model.verdict import GroundVerdict, Judgement, Verdict
-from bundler.report import summary
+from bundler.report import source_kernel, summary
 from bundler.report import timings as timing_rows
 from bundler.report.across import Named
 from bundler.report.text import count, few, plain
@@ -47,6 +47,8 @@ def show(
     _disagreements(console, experiment, groups)
     _marks(console, groups)
     _cross_check(console, experiment, evidence)
+    if ports := source_kernel.on_device(experiment, evidence):
+        console.print(Text(f"\n{plain(ports)}"))
     timings(console, experiment, evidence)
     for line in timing_rows.agreements(experiment, (*recorded, ("this replay", evidence))):
         console.print(Text(f"  {plain(line)}"))
@@ -128,7 +130,11 @@ def isolation(evidence: Evidence) -> Text:
 
 
 def _arm(arm: Arm) -> Text:
-    note = {Origin.RECONSTRUCTED: " (no model's output)", Origin.CONTROL: f" (must {arm.expect})"}
+    note = {
+        Origin.RECONSTRUCTED: " (no model's output)",
+        Origin.CONTROL: f" (must {arm.expect})",
+        Origin.SOURCE: f" (the source kernel, must {arm.expect})",
+    }
     return Text.assemble(arm.name, (note.get(arm.origin, ""), DIM))
 
 
@@ -204,7 +210,7 @@ def _troubles(console: Console, experiment: Experiment, groups: list[summary.Gro
 
 
 def _disagreements(console: Console, experiment: Experiment, groups: list[summary.GroundGroup]) -> None:
-    controls = {c.id for c in experiment.candidates() if c.arm.origin is Origin.CONTROL}
+    controls = {c.id for c in experiment.candidates() if c.arm.is_control}
     found = [one for one in summary.disagreements(groups) if one.candidate not in controls]
     if not found:
         return

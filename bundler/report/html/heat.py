@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bundler.model.experiment import Arm, Candidate, Origin, by_arm
+from bundler.model.experiment import Arm, Candidate, by_arm
 from bundler.model.outcome import NotRun, Outcome, kind
 from bundler.report import signs
 from bundler.report.across import Column, Facts
@@ -75,7 +75,7 @@ def matrix(facts: Facts) -> list[tuple[Arm, list[Tally]]]:
 
 def _tally(arm: Arm, found: Count, valid: bool) -> Tally:
     """A control that fails as it must is nothing to worry about: it has no colour."""
-    if not found.judged or not valid or arm.origin is Origin.CONTROL:
+    if not found.judged or not valid or arm.is_control:
         return Tally("not-run", "", found, valid)
     name = "passed" if found.passed == found.judged else "failed"
     return Tally(name, signs.SIGNS[name], found, valid)
