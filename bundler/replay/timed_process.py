@@ -299,16 +299,17 @@ class TimedProcess:
 
     def _time_rounds(self) -> None:
         """N and 2N rounds with and without the call, again and again, by this process's clock."""
-        few = self._rounds(2 * _FEWEST_ROUNDS, True)[0] - self._rounds(_FEWEST_ROUNDS, True)[0]
-        each = max(few / _FEWEST_ROUNDS, 1e-6)
+        few = [self._rounds(n * _FEWEST_ROUNDS, 2 * _FEWEST_ROUNDS, True)[0] for n in (1, 2)]
+        each = max((few[1] - few[0]) / _FEWEST_ROUNDS, 1e-6)
         count = int(min(_MOST_ROUNDS, max(_FEWEST_ROUNDS, _ROUNDS_S / each)))
         with_call, without, covered = [], [], True
         for _ in range(_REPEATS):
-            once, twice = self._rounds(count, True), self._rounds(2 * count, True)
+            once, twice = (self._rounds(n * count, 2 * count, True) for n in (1, 2))
             covered = covered and once[1] and twice[1]
             with_call.append((once[0], twice[0]))
             if self.target.flush_bytes:
-                without.append((self._rounds(count, False)[0], self._rounds(2 * count, False)[0]))
+                alone = [self._rounds(n * count, 2 * count, False)[0] for n in (1, 2)]
+                without.append((alone[0], alone[1]))
         self._stopwatch = Stopwatch(
             calls=count * self.target.calls_a_sample,
             with_call=tuple(with_call),
@@ -316,10 +317,11 @@ class TimedProcess:
             covered=covered,
         )
 
-    def _rounds(self, count: int, call: bool) -> tuple[float, bool]:
+    def _rounds(self, count: int, most: int, call: bool) -> tuple[float, bool]:
+        """Seconds for ``count`` rounds behind a block for ``most``, and whether all were behind it."""
         order = self._order(count)
         started = _now_s()
-        answer = self._do("rounds", order=order, call=call)
+        answer = self._do("rounds", order=order, call=call, most=most)
         return _now_s() - started, answer.covered
 
 

@@ -135,6 +135,9 @@ class _Line:
             flush_bytes=_flush_bytes(bench),
             sets=len(data.sets),
         )
+        plan = bench.plan
+        self._bytes = _work(case, data, plan.bytes)
+        self._flops = None if plan.flops is None else _work(case, data, plan.flops)
         self._processes: list[ProcessTiming] = []
 
     def run(self) -> None:
@@ -155,8 +158,8 @@ class _Line:
             call_bytes=self._data.argument_bytes + target.right_bytes,
             sets=target.sets,
             flush_bytes=target.flush_bytes,
-            bytes=_work(self._experiment, self._case, self._data, plan.bytes),
-            flops=None if plan.flops is None else _work(self._experiment, self._case, self._data, plan.flops),
+            bytes=self._bytes,
+            flops=self._flops,
             processes=tuple(self._processes),
         )
         return cell.model_copy(update={"verdict": judge_timing(cell, self._bench.gpu)})
@@ -169,7 +172,7 @@ def _flush_bytes(bench: Bench) -> int:
     return int(FLUSH_L2 * int(str(l2.value)))
 
 
-def _work(experiment: Experiment, case: Case, data: CaseData, expression: str | int) -> float:
+def _work(case: Case, data: CaseData, expression: str | int) -> float:
     tensors = [
         Extents(tuple(spec["shape"]), tuple(spec["strides"])) if spec["kind"] == "tensor" else None
         for spec in data.sets[0]

@@ -73,7 +73,7 @@ class Timer:
             "fill": lambda: self._fill(request["holding"]),
             "sample": lambda: self._sample(request["order"]),
             "capture": lambda: self._captured(request["order"]),
-            "rounds": lambda: self._rounds(request["order"], request["call"]),
+            "rounds": lambda: self._rounds(request["order"], request["call"], request["most"]),
             "outputs": lambda: self._outputs(request["positions"], request["output_bytes"]),
         }
         try:
@@ -206,13 +206,16 @@ class Timer:
 
     # --- rounds for the judge's stopwatch ------------------------------------------------------------
 
-    def _rounds(self, order: Sequence[int], call: bool) -> Answer:
-        """A flush and a call for each of ``order``, all of them enqueued behind one block; then wait."""
+    def _rounds(self, order: Sequence[int], call: bool, most: int) -> Answer:
+        """A flush and a call for each of ``order``, all of them enqueued behind one block; then wait.
+
+        The block is long enough for ``most`` rounds, so that it is as long for N rounds as for 2N.
+        """
         self._ruin()
         gpu, first = self._gpu, self._start
         gpu.reset_persisting()
         each = self._enqueue_ns + 20_000 if call else 20_000
-        gpu.block(min(10 * _MOST_BLOCK_NS, _LEAST_BLOCK_NS + 2 * each * len(order)))
+        gpu.block(min(10 * _MOST_BLOCK_NS, _LEAST_BLOCK_NS + 2 * each * most))
         gpu.record(first)
         returned = None
         for which in order:

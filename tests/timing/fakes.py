@@ -59,7 +59,7 @@ class FakeGpu:
 
     def block(self, ns: int) -> None:
         self.log.append("block")
-        self.work(50)
+        self.work(ns / 1000)
 
     def flush(self) -> None:
         self.log.append("flush")

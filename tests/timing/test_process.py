@@ -28,7 +28,10 @@ SIZE = 1 << 16
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timed_process, "WARM_S", 0.0)
-    monkeypatch.setattr(timed_process, "CAP_S", 0.2)
+    monkeypatch.setattr(timed_process, "_REPEATS", 2)
+    monkeypatch.setattr(timed_process, "_FEWEST_ROUNDS", 2)
+    monkeypatch.setattr(timed_process, "_MOST_ROUNDS", 10)
+    monkeypatch.setattr(timed_process, "CAP_S", 0.05)
     monkeypatch.setattr(timed_process, "_SAMPLE_S", 0.001)
     monkeypatch.setattr(timed_process, "_now_s", lambda: FakeGpu.clock_s)
 
