@@ -9,7 +9,7 @@ BUILD := build
 # The versions that both runtimes pin: with them this machine's own Python makes the very same PTX.
 TORCH := torch==2.13.0 triton==3.7.1
 
-.PHONY: help dev demo test lint type unit browser e2e attacks images docs reproducible package clean
+.PHONY: help dev demo test lint type unit browser e2e attacks images docs reproducible benchmarks package clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ docs: dev ## write the generated files again: schemas/, docs/cli.md, every entry
 
 reproducible: $(BIN)/bundler ## freeze under other folders, users, Pythons, umasks, locales; compare the bytes
 	PYTHON=$(BIN)/python EXPERIMENT=$(EXPERIMENT) sh tests/e2e/reproducible.sh
+
+benchmarks: dev ## what freezing, verifying and their growth cost here; docs/benchmarks.md says more (ten minutes)
+	@for each in freeze verify growth; do $(BIN)/python -m benchmarks.$$each || exit 1; done
 
 package: $(VENV)/dev ## sdist and wheel, into dist/
 	$(BIN)/python -m pip install --quiet build

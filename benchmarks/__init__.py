@@ -1,0 +1,1 @@
+"""Benchmarks: each prints one table in one run. They measure; they assert nothing."""
