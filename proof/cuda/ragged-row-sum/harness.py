@@ -5,9 +5,9 @@ where it is. That also says what an empty row gives: the sum of nothing, 0.
 
 A case has three sets, with the same lengths in another order of rows:
 
-0. Whole numbers of -8 to 8 without 0. Every partial sum, in any order, is a whole number below 2^24, which float32 holds
-   exactly, so the answer has to be equal (scale 0): one value that is dropped, doubled or taken from a neighbour
-   shows, also among 500,000.
+0. Whole numbers of -8 to 8 without 0. Every partial sum, in any order, is a whole number below 2^24, which
+   float32 holds exactly, so the answer has to be equal (scale 0): one value that is dropped, doubled or taken from
+   a neighbour shows, also among 500,000.
 1. Normal values, each row by another power of two.
 2. Positive values near 1, whose sum grows, so that rounding is at its worst.
 
