@@ -8,6 +8,7 @@ EXPERIMENT ?= proof/portability/row-max
 BUILD := build
 # The versions that both runtimes pin: with them this machine's own Python makes the very same PTX.
 TORCH := torch==2.13.0 triton==3.7.1
+CUDA := cuda-bindings==13.5.0 'cuda-toolkit[nvrtc,cudart,cccl,crt]==13.0.3.*'
 
 .PHONY: help dev demo test lint type unit browser e2e attacks images docs reproducible benchmarks package clean
 
@@ -21,7 +22,7 @@ $(BIN)/bundler: pyproject.toml
 	@touch $@
 
 $(VENV)/torch: $(BIN)/bundler
-	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet $(TORCH) $(CUDA)
 	@touch $@
 
 $(VENV)/dev: $(BIN)/bundler pyproject.toml

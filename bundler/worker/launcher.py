@@ -1,7 +1,7 @@
 """Machine code on the device, through libcuda alone: loaded into torch's context, launched on a stream.
 
-cuda.core has no call for dynamic shared memory above 48 KiB, and its modules moved between versions; these
-six functions of the driver have not changed since CUDA 9.
+cuda.core (1.2) has no call for dynamic shared memory above 48 KiB, and its modules moved between versions;
+these six functions of the driver have not changed since CUDA 9.
 """
 
 from __future__ import annotations
