@@ -14,10 +14,10 @@ schema: bundler/experiment/1
 id: attacks/{group}
 title: Attacks on the replay
 skill: attacks/none
-language: triton
+language: {language}
 entry: affine
 base_task: {{path: base_task.md, sha256: "{base_task}"}}
-extraction: only-block:python
+extraction: {extraction}
 model: {{name: none, version: none, sampling: none, system_prompt: none, date: none, procedure: by hand}}
 harness: {{path: harness.py, sets: 3}}
 own_kernel: {own_kernel}
@@ -29,6 +29,16 @@ cases:
     axes: [[{cases}]]
 limits: {{cell_seconds: {seconds}, host_memory_gib: {memory}}}
 arms:
+"""
+_CUDA = """\
+cuda:
+  arguments:
+    - {name: x, input: 0}
+    - {name: y, input: 1}
+    - {name: out, output: out}
+    - {name: n, value: n}
+  grid: ["(n + 63) // 64"]
+  block: [64]
 """
 _ARM = """\
   - name: {name}
@@ -53,6 +63,8 @@ def build(root: Path, group: Group, ground: GroundName) -> Loaded:
     (folder / "base_task.md").write_text("out = 2 * x + y\n")
     text = _DECLARATION.format(
         group=group.name,
+        language=group.language,
+        extraction="only-block:cuda" if group.language == "cuda" else "only-block:python",
         base_task=Digest.of(b"out = 2 * x + y\n"),
         own_kernel=group.own_kernel,
         compare=group.compare,
@@ -61,15 +73,17 @@ def build(root: Path, group: Group, ground: GroundName) -> Loaded:
         seconds=max(group.cell_seconds, 8 if ground == "device" else 0),
         memory=6 if ground == "device" else 3,
     )
+    if group.language == "cuda":
+        text = text.replace("arms:\n", _CUDA + "arms:\n")
     for name, (expect, grounds) in _CONTROLS.items():
-        text += _arm(folder, name, "control") + f'    expect: {expect}\n    "on": [{grounds}]\n'
+        text += _arm(folder, group, name, "control") + f'    expect: {expect}\n    "on": [{grounds}]\n'
     for entry in on(ground):
         if entry.group is group:
-            text += _arm(folder, entry.name, "reconstructed")
+            text += _arm(folder, group, entry.name, "reconstructed")
     (folder / "experiment.yaml").write_text(text)
     return load(folder)
 
 
-def _arm(folder: Path, name: str, origin: str) -> str:
-    path = f"candidates/{name}.py"
+def _arm(folder: Path, group: Group, name: str, origin: str) -> str:
+    path = f"candidates/{name}.{group.suffix}"
     return _ARM.format(name=name, origin=origin, path=path, sha256=Digest.of((folder / path).read_bytes()))

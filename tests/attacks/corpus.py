@@ -1,7 +1,7 @@
 """The corpus: every attack, the grounds where it can act, and the outcomes that it may get there.
 
 An outcome is written as ``wrong`` or, closer, ``wrong (type)``, ``failed (run)``, ``not-run (no-launch)``.
-The candidates stand in ``candidates/NAME.py``; each one's first line says what it tries.
+The candidates stand in ``candidates/NAME.py``, or ``.cu``; each one's first line says what it tries.
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ class Group:
     cell_seconds: float
     own_kernel: Literal["required", "reported"] = "required"
     compare: str = "{atol: 1.0e-6, rtol: 1.0e-6, nan: forbidden, zero: equal, reason: one rounding}"
+    language: Literal["triton", "cuda"] = "triton"
+
+    @property
+    def suffix(self) -> str:
+        """Of its candidates' files."""
+        return "cu" if self.language == "cuda" else "py"
 
 
 PLAIN = Group("plain", (200,), 20)
@@ -36,7 +42,9 @@ LATER = Group("later", (64, 128, 200), 8)
 """Several cases: what one of them does must not reach the others."""
 HANG = Group("hang", (200,), 5)
 REPORTED = Group("reported", (200,), 20, own_kernel="reported")
-GROUPS = (PLAIN, LATER, HANG, REPORTED)
+CUDA = Group("cuda", (64, 128, 200), 20, language="cuda")
+CUDA_HANG = Group("cuda-hang", (200,), 5, language="cuda")
+GROUPS = (PLAIN, LATER, HANG, REPORTED, CUDA, CUDA_HANG)
 
 
 @dataclass(frozen=True)
@@ -62,8 +70,10 @@ class Entry:
 
     @property
     def what(self) -> str:
-        """The first line of the candidate's docstring."""
-        source = (FOLDER / "candidates" / f"{self.name}.py").read_text(encoding="utf-8")
+        """The first line of the candidate's docstring, or its first comment."""
+        source = (FOLDER / "candidates" / f"{self.name}.{self.group.suffix}").read_text(encoding="utf-8")
+        if self.group.language == "cuda":
+            return source.splitlines()[0].removeprefix("// ")
         return (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]
 
 
@@ -83,6 +93,11 @@ def _nothing_launched(name: str, *allowed: str) -> Entry:
 
 def _device(name: str, *allowed: str, group: Group = PLAIN, only: int | None = None) -> Entry:
     return Entry(name, group, device=allowed, only=only)
+
+
+def _compiled(name: str, *allowed: str, group: Group = CUDA) -> Entry:
+    """CUDA C++ that acts while it is compiled."""
+    return Entry(name, group, (), allowed, allowed)
 
 
 _REACH = ("wrong (values)",)
@@ -218,6 +233,19 @@ CORPUS: tuple[Entry, ...] = (
     # The interpreter cannot compute with a module-level constexpr.
     Entry("report-constexpr-three", PLAIN, device=("wrong (values)",), kind="report"),
     Entry("report-constexpr-two", PLAIN, compile=("passed",), device=("passed",), kind="report"),
+    # CUDA C++. Whatever it does on the device, the compiler alone sees a kernel like another.
+    _device("cuda-endless-kernel", "timed-out", group=CUDA_HANG),
+    _compiled("cuda-include-files", "failed (compile)"),
+    _compiled("cuda-include-shadow", "failed (compile)"),
+    _compiled("cuda-include-zeros", "timed-out", "crashed", "failed (compile)", group=CUDA_HANG),
+    _compiled("cuda-template-bomb", "timed-out", "crashed", "failed (compile)", group=CUDA_HANG),
+    _compiled("cuda-no-entry", "failed (compile)"),
+    _device("cuda-huge-global", "failed", group=CUDA),
+    _device("cuda-beside-its-output", "failed (run)", group=CUDA),
+    _device("cuda-illegal-address", "failed (run)", "crashed", group=CUDA, only=128),
+    _device("cuda-trap", "failed (run)", "crashed", group=CUDA, only=128),
+    _device("cuda-reads-what-was-there", "wrong (values)", group=CUDA),
+    Entry("cuda-writes-its-input", CUDA, device=("passed",), kind="report", mark=Mark.INPUT_CHANGED),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -34,13 +35,21 @@ CONTROLS = {"control-right", "control-wrong", "control-uncompilable"}
 
 
 def test_every_candidate_is_in_the_corpus_and_the_other_way_round() -> None:
-    assert {path.stem for path in CANDIDATES} == {entry.name for entry in CORPUS} | CONTROLS
+    for suffix in ("py", "cu"):
+        there = {path.stem for path in (FOLDER / "candidates").glob(f"*.{suffix}")}
+        assert there == {entry.name for entry in CORPUS if entry.group.suffix == suffix} | CONTROLS
 
 
 @pytest.mark.parametrize("path", CANDIDATES, ids=lambda path: path.stem)
 def test_every_candidate_is_python_and_says_what_it_tries(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assert len((ast.get_docstring(tree) or "").splitlines()) == 1
+
+
+def test_every_cuda_candidate_says_what_it_tries() -> None:
+    for path in (FOLDER / "candidates").glob("*.cu"):
+        first = path.read_text(encoding="utf-8").splitlines()[0]
+        assert re.fullmatch(r"// [A-Z].*\.", first), path
 
 
 @pytest.mark.parametrize("entry", CORPUS, ids=lambda entry: f"{entry.name}-{entry.group.name}")
