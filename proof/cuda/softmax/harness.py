@@ -58,7 +58,7 @@ def _arrange(row, kind):
 
     0: the maximum in the last column, so that a tail that is left out shows in every element. 1: in the
     first column, so that an online sum is never rescaled. 2: rising, so that it is rescaled at each step.
-    3: all equal, which gives 1 / cols whatever the value.
+    3: all equal and low, which gives 1 / cols whatever the value.
     """
     if kind == 0:
         row[-1] = row.max() + LIFT
@@ -67,4 +67,4 @@ def _arrange(row, kind):
     elif kind == 2:
         row.sort()
     else:
-        row[:] = row[0]
+        row[:] = row.min()

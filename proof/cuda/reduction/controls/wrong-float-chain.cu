@@ -1,8 +1,8 @@
 // A control, written with the harness: wrong where a thread adds very many elements of one sign.
 //
-// Each thread keeps one float32 sum. While it is 2^k large, an addition rounds to a multiple of 2^(k - 23), and
-// equal elements all round the same way: 0.1 becomes 0.125 once the sum is beyond 2^19. Right while a
-// thread has few elements, and where the sums are whole numbers below 2^24.
+// Each thread keeps one float32 sum. While it lies between 2^k and 2^(k + 1), every addition rounds it to a multiple of
+// 2^(k - 23), and equal elements all round the same way: once the sum is beyond 2^16, 0.1 counts as 13/128,
+// 1.6 % too much. Right while a thread has few elements, and where the sums are whole numbers below 2^24.
 #define THREADS 256
 #define WARPS (THREADS / 32)
 #define UNROLL 8
