@@ -54,6 +54,14 @@ def shape_of(experiment: Experiment, case: Case, arguments: Specs) -> Shape:
     return Shape(grid, block, terms.whole("shared_bytes", call.shared_bytes, 0, _MOST_SHARED))
 
 
+def depends_on_tensors(experiment: Experiment) -> bool:
+    """Whether the launch's shape asks for a tensor's shape or strides: else a case's parameters will do."""
+    call = experiment.cuda
+    assert call is not None
+    expressions = (*call.grid, *call.block, call.shared_bytes)
+    return any(name in str(one) for one in expressions for name in ("shape", "stride"))
+
+
 def launch_of(
     experiment: Experiment, case: Case, arguments: Specs, shapes: Sequence[tuple[int, ...]]
 ) -> dict[str, Any]:

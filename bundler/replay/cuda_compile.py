@@ -11,7 +11,7 @@ from pydantic import Field
 
 from bundler.digest import Digest
 from bundler.judge.claims import Raised
-from bundler.judge.launch import Shape, shape_of
+from bundler.judge.launch import Shape, depends_on_tensors, shape_of
 from bundler.model.base import Frozen
 from bundler.model.evidence import Kernel
 from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown, Why
@@ -50,11 +50,13 @@ def run_cuda_units(
     outcomes: dict[str, Outcome] = {}
     for _, outcome in run_units(job, zygote, once, _compiler(job, made), session):
         outcomes.update(outcome)
+    inputs = depends_on_tensors(job.experiment)
     for unit in waiting:
         if not any(ground in made for ground in unit.grounds):
             yield unit, {ground: outcomes[ground] for ground in unit.grounds}
             continue
-        shape = shape_of(job.experiment, unit.case, oracle.case(unit.case, stand_in=True).sets[0])
+        arguments = oracle.case(unit.case, stand_in=True).sets[0] if inputs else []
+        shape = shape_of(job.experiment, unit.case, arguments)
         yield (
             unit,
             {

@@ -9,7 +9,7 @@ import pytest
 
 from bundler.errors import BadExperiment
 from bundler.experiment.load import load
-from bundler.judge.launch import launch_of, shape_of
+from bundler.judge.launch import depends_on_tensors, launch_of, shape_of
 from bundler.model.experiment import Experiment
 from tests.cuda.toy import CUDA, Toy
 
@@ -111,3 +111,10 @@ def test_a_case_that_is_for_the_interpreter_alone_needs_nothing(tmp_path: Path) 
     toy = Toy(tmp_path)
     toy.declared["cases"].append({"id": "alone", "grounds": ["interpreter"]})
     toy.load()
+
+
+@pytest.mark.parametrize(
+    ("grid", "asks"), [(["n"], False), (["shape(0, 0)"], True), ([1, "stride(0, 1)"], True)]
+)
+def test_when_the_inputs_are_needed(tmp_path: Path, grid: list[Any], asks: bool) -> None:
+    assert depends_on_tensors(_experiment(tmp_path, grid=grid)) is asks
