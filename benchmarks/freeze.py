@@ -25,6 +25,8 @@ from bundler.oci.unpack import unpack
 BASE = "bundler-benchmark-base:1"
 BUILT = "bundler-benchmark:built"
 FROZEN = "bundler-benchmark:frozen"
+LABEL = "bundler-benchmark"
+"""On every image that docker build makes here, all but the last of which lose their name."""
 DOCKERFILE = f"""\
 FROM {BASE}
 COPY opt /opt
@@ -82,6 +84,7 @@ def _compare(scratch: Path, experiment: Path, base: str, repeat: int) -> None:
     columns = ("", "time", "of docker build", "added to the base", "digests")
     show(f"freeze on {base}: median of {repeat} runs", columns, rows)
     measure(["docker", "rmi", "--force", BUILT, FROZEN], codes=range(256))
+    measure(["docker", "image", "prune", "--force", "--filter", f"label={LABEL}"])
 
 
 def _ways(scratch: Path, experiment: Path, base: str) -> list[Way]:
@@ -114,7 +117,17 @@ def _ways(scratch: Path, experiment: Path, base: str) -> list[Way]:
     def added(run: Measured) -> int:
         return int(run.stdout.partition(" add ")[2].partition(" ")[0]) * 1024
 
-    build = ["docker", "build", "--no-cache", "--quiet", "--tag", BUILT, str(scratch / "context")]
+    build = [
+        "docker",
+        "build",
+        "--no-cache",
+        "--quiet",
+        "--label",
+        LABEL,
+        "--tag",
+        BUILT,
+        scratch / "context",
+    ]
 
     def saving() -> Measured:
         return together(measure(build), measure(["docker", "save", "-o", f"{scratch}/saved.tar", BUILT]))

@@ -61,6 +61,7 @@ def test_an_archive_on_this_machines_python(recorded: Recorded, archive: Path) -
     assert replayed.evidence.subject.bundle == freeze(recorded.loaded, None).image.digest
     assert replayed.notes == (
         "run by this machine's own Python, torch and triton, not in the pinned runtime",
+        "by the bundle's own replayer, unpacked; it is, byte for byte, this bundler",
     )
     assert not replayed.loaded.folder.exists()
 
