@@ -23,8 +23,9 @@ from bundler.worker import wire
 _LIMITS = wire.Limits(header_bytes=1 << 20, payload_bytes=16 << 30)
 _LOAD_S = 60
 _CASE_S = 600
-_KEEP_BYTES = 16 << 20
-"""A case up to this size is asked for once and kept for the next candidate; larger ones are made again."""
+_KEEP_BYTES = 1 << 30
+"""Cases are kept for the next candidate while they fit into this in all; the others are made again. Candidates
+take the cases in one order, so that what came first stays: the least recent one is the next to be asked for."""
 
 
 class _Answer(Frozen):
@@ -68,6 +69,7 @@ class Oracle:
         self._seed = seed
         self._lock = threading.Lock()
         self._kept: dict[tuple[str, bool], CaseData] = {}
+        self._kept_bytes = 0
         self._worker: Worker = zygote.spawn(Allowance(memory_bytes=24 << 30))
         self._worker.hello(_LOAD_S)
         self._check(self._ask({"op": "load"}, [source], _LOAD_S), "could not be loaded")
@@ -87,8 +89,10 @@ class Oracle:
         if key in self._kept:
             return self._kept[key]
         data = self._ask_case(case, stand_in, "" if stand_in else "reference")
-        if data.payload.nbytes <= _KEEP_BYTES:
-            self._kept[key] = data
+        with self._lock:
+            if self._kept_bytes + data.payload.nbytes <= _KEEP_BYTES and key not in self._kept:
+                self._kept[key] = data
+                self._kept_bytes += data.payload.nbytes
         return data
 
     def cross_check(self, case: Case) -> tuple[Reference, ...]:

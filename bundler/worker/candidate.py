@@ -7,7 +7,9 @@ the judge, from the output's bytes, in a process that this one cannot reach.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
@@ -32,8 +34,23 @@ def prepare(flavour: str) -> None:
     """Do once, before any fork, what does not depend on the candidate."""
     if flavour == "device":
         standin.prepare_driver()
+        _cuda_support()
     else:
         standin.prepare_compiler()
+
+
+@functools.cache
+def _cuda_support() -> ModuleType | str:
+    """What runs CUDA C++, or why it cannot. Loaded before the fork: a confined worker cannot read its files.
+
+    Where NVRTC is not installed, candidates in Triton are judged all the same.
+    """
+    try:
+        cuda = importlib.import_module("bundler.worker.cuda_device")
+        cuda.nvrtc.version()
+    except Exception as error:  # noqa: BLE001 (cuda-bindings has exceptions of its own for a missing library)
+        return f"NVRTC could not be loaded: {error}"[:400]
+    return cuda
 
 
 class Server:
@@ -89,12 +106,9 @@ class Server:
 
     def _load_cuda(self, source: bytes, request: Header) -> Header:
         """Compile CUDA C++; nothing of it runs before the first call."""
-        try:
-            # Where NVRTC is not installed, candidates in Triton are judged all the same.
-            cuda = importlib.import_module("bundler.worker.cuda_device")
-            cuda.nvrtc.version()
-        except Exception as error:  # noqa: BLE001 (cuda-bindings has exceptions of its own for a missing library)
-            return {"raised": None, "unsupported": f"NVRTC could not be loaded: {error}"[:400]}
+        cuda = _cuda_support()
+        if isinstance(cuda, str):
+            return {"raised": None, "unsupported": cuda}
         try:
             self._cuda = self._entry = cuda.Kernel(source, request, self._launches.add)
         except cuda.nvrtc.Unsupported as reason:
