@@ -24,8 +24,8 @@ _LIMITS = wire.Limits(header_bytes=1 << 20, payload_bytes=16 << 30)
 _LOAD_S = 60
 _CASE_S = 600
 _KEEP_BYTES = 1 << 30
-"""Cases are kept for the next candidate while they fit into this in all; the others are made again. Candidates
-take the cases in one order, so that what came first stays: the least recent one is the next to be asked for."""
+"""Cases are kept for the next candidate while they fit into this in all; the others are made again. Each
+candidate takes them in the same order, so the least recent is the next to be asked for: none is dropped."""
 
 
 class _Answer(Frozen):
