@@ -28,6 +28,9 @@ def _problems(experiment: Experiment, call: CudaCall) -> Iterator[str]:
             yield f"{output!r} is the output of two arguments"
     for missing in set(returned).difference(outputs):
         yield f"no argument is the output {missing!r}, which has to be returned"
+    for group in experiment.cases:
+        if group.returns and {one.name for one in group.returns} != set(returned):
+            yield f"the cases {group.id!r} return other tensors than the block has outputs for"
     cases = [case for case in experiment.expand() if {Ground.DEVICE, Ground.COMPILE} & {*case.grounds}]
     for where, expression in _expressions(call):
         yield from _unknown(where, expression, cases)

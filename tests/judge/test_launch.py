@@ -107,6 +107,13 @@ def test_a_block_that_names_what_is_not_there(tmp_path: Path, changes: dict[str,
     assert says in str(raised.value)
 
 
+def test_cases_that_return_something_else(tmp_path: Path) -> None:
+    toy = Toy(tmp_path)
+    toy.declared["cases"][0]["returns"] = [toy.declared["returns"][0] | {"name": "other"}]
+    with pytest.raises(BadExperiment, match="return other tensors"):
+        load(toy.write())
+
+
 def test_a_case_that_is_for_the_interpreter_alone_needs_nothing(tmp_path: Path) -> None:
     toy = Toy(tmp_path)
     toy.declared["cases"].append({"id": "alone", "grounds": ["interpreter"]})
