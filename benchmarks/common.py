@@ -128,15 +128,20 @@ def machine() -> str:
 
 
 def show(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    notes: Sequence[str] = (),
+    *,
+    texts: int = 1,
 ) -> None:
-    """Print the table, the machine, and ``notes``."""
+    """Print the table, whose first ``texts`` columns are words, the machine, and ``notes``."""
     table = Table(title=title, title_justify="left")
     for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number else "left", no_wrap=number > 0)
+        table.add_column(column, justify="right" if number >= texts else "left", no_wrap=number >= texts)
     for row in rows:
         table.add_row(*row)
-    console = Console(width=None if sys.stdout.isatty() else 110)
+    console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(table)
     for note in (machine(), *notes):
         console.print(note, markup=False, highlight=False)

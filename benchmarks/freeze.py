@@ -154,6 +154,7 @@ def _load_base(scratch: Path, base: str) -> None:
     command = ["docker", "image", "inspect", "--format", "{{.Id}}", BASE]
     there = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     if there != image.config_digest:
+        measure(["docker", "rmi", BASE], codes=range(256))
         write_archive(image, scratch / "base.tar", reference=BASE)
         measure(["docker", "load", "-i", scratch / "base.tar"])
         (scratch / "base.tar").unlink()

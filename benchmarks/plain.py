@@ -2,16 +2,16 @@
 
     TRITON_INTERPRET=1 python -m benchmarks.plain EXPERIMENT GROUND CALLS CANDIDATE...
 
-GROUND is interpreter or device. CALLS is ``once`` (each set of values once) or ``same`` (as many calls as
-verify makes). No isolation, no time limit, no poison, no check of the form: whatever the candidate does to
-this process or to its inputs stays. It prints how many cells agreed, and of how many.
+GROUND is interpreter, device, or compile: to PTX, for each of the experiment's architectures, and no further.
+CALLS is ``once`` (each set of values once) or ``same`` (as many calls as verify makes). No isolation, no time
+limit, no poison, no check of the form: whatever the candidate does to this process or to its inputs stays. It
+prints how many cells agreed, and of how many.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -35,10 +35,11 @@ GIB = 1 << 30
 def main() -> None:
     """Run the candidates that the command line names, one after the other."""
     folder, ground, how, *names = sys.argv[1:]
+    absent = standin.Standin(ARCHITECTURES[INTERPRETER_SM])
     loaded = load(Path(folder), evidence=False)
     cases = [case for case in loaded.experiment.expand() if Ground(ground) in case.grounds and _fits(case)]
-    if _device() == "cpu":  # wrappers ask for a GPU
-        standin.install(standin.Standin(ARCHITECTURES[INTERPRETER_SM]))
+    if ground != "device":  # wrappers ask for a GPU
+        standin.install(absent)
     with tempfile.TemporaryDirectory() as scratch:
         harness = _module(Path(scratch) / "harness.py", loaded.harness, Scaled=Scaled)
         agreed = []
@@ -46,7 +47,10 @@ def main() -> None:
             with _pretending():
                 module = _module(Path(scratch) / f"candidate{number}.py", loaded.sources[name])
                 entry = getattr(module, loaded.experiment.entry)
-            agreed += [_agrees(loaded, harness, entry, case, how) for case in cases]
+            if ground == "compile":
+                agreed += [_compiles(loaded, harness, entry, case, absent) for case in cases]
+            else:
+                agreed += [_agrees(loaded, harness, entry, case, how) for case in cases]
     print(sum(agreed), "of", len(agreed))
 
 
@@ -62,7 +66,7 @@ def _module(path: Path, source: bytes, **names: object) -> ModuleType:
 
 
 def _fits(case: Case) -> bool:
-    if not case.needs.device_memory_gib:
+    if not case.needs.device_memory_gib or sys.argv[2] != "device":
         return True
     return bool(torch.cuda.get_device_properties(0).total_memory > case.needs.device_memory_gib * GIB)
 
@@ -83,6 +87,31 @@ def _agrees(loaded: Loaded, harness: ModuleType, entry: Callable[..., Any], case
         return False
 
 
+def _compiles(
+    loaded: Loaded, harness: ModuleType, entry: Callable[..., Any], case: Case, absent: standin.Standin
+) -> bool:
+    """Whether the candidate's launches on this case compile for every architecture."""
+    given = [_standin_for(a) for a in harness.inputs(dict(case.params), 0, Make(0, case.id, 0))]
+    try:
+        for sm in loaded.experiment.architectures:
+            absent.arch = ARCHITECTURES[sm]
+            with _pretending():
+                entry(*given)
+    except Exception as error:  # noqa: BLE001 (as above)
+        print(type(error).__name__)
+        return False
+    return bool(absent.take_launches())
+
+
+def _standin_for(argument: Any) -> Any:
+    """A tensor of its form whose values, zeros, take no memory: some cases are of many GiB."""
+    if not isinstance(argument, Tensor):
+        return argument
+    size = getattr(torch, argument.dtype).itemsize
+    storage = torch.from_numpy(np.zeros(argument.storage, f"i{size}")).view(getattr(torch, argument.dtype))
+    return storage.as_strided(argument.shape, argument.strides, argument.offset)
+
+
 def _call(entry: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     given = [_tensor(argument) for argument in arguments]
     with _pretending():
@@ -90,11 +119,11 @@ def _call(entry: Callable[..., Any], arguments: Sequence[Any]) -> Any:
 
 
 def _pretending() -> contextlib.AbstractContextManager[object]:
-    return standin.PoisonFresh(on_cpu=True) if _device() == "cpu" else contextlib.nullcontext()
+    return contextlib.nullcontext() if sys.argv[2] == "device" else standin.PoisonFresh(on_cpu=True)
 
 
 def _device() -> str:
-    return "cpu" if "TRITON_INTERPRET" in os.environ else "cuda"
+    return "cuda" if sys.argv[2] == "device" else "cpu"
 
 
 def _tensor(argument: Any) -> Any:

@@ -1,6 +1,6 @@
 """Verifying against a plain script that imports one candidate and loops over its cases.
 
-    python -m benchmarks.verify [--device] [--candidate with-skill/01] [--repeat 3]
+    python -m benchmarks.verify [--device] [--candidate with-skill/01] [--repeat 1]
                                 [--experiment proof/portability/row-max]
 
 What isolation, fresh processes and several grounds cost. Both sides run the same candidates (the one named
@@ -15,7 +15,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.common import BUNDLER, ROOT, Measured, checkout, measure, median, show, together
@@ -26,38 +26,85 @@ from bundler.model.experiment import Origin
 PLAIN = "plain script, a process for each candidate"
 
 
+@dataclass(frozen=True)
+class Subject:
+    """What is run, by either side."""
+
+    experiment: Path
+    candidate: str
+    candidates: tuple[str, ...]
+    """That one and the controls."""
+
+    def plain(self, ground: str, names: Sequence[str]) -> Measured:
+        """The plain script on ``names``, in one process."""
+        with tempfile.TemporaryDirectory() as cache:
+            env = {"TRITON_CACHE_DIR": cache} | ({"TRITON_INTERPRET": "1"} if ground == "interpreter" else {})
+            command = [sys.executable, "-m", "benchmarks.plain", self.experiment, ground, "same", *names]
+            run = measure(command, env=env)
+            return replace(run, stdout=run.stdout.strip().splitlines()[-1])
+
+    def one_each(self, *grounds: str) -> Measured:
+        """The plain script, started for each candidate on each ground."""
+        each = [self.plain(ground, [name]) for ground in grounds for name in self.candidates]
+        counts = [map(int, run.stdout.split(" of ")) for run in each]
+        return replace(
+            together(*each), stdout=" of ".join(str(sum(column)) for column in zip(*counts, strict=True))
+        )
+
+    def verify(self, jobs: int, *grounds: str) -> Measured:
+        """bundler verify; 0 jobs: one a core."""
+        command = [*BUNDLER, "verify", self.experiment, "--engine", "host", "--candidate", self.candidate]
+        chosen = [word for ground in grounds for word in ("--ground", ground)]
+        codes = (ExitCode.OK, ExitCode.NOTHING_JUDGED)
+        return measure([*command, *chosen, "--jobs", jobs], codes=codes)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--device", action="store_true", help="on the GPU, in place of the CPU")
     parser.add_argument("--candidate", default="with-skill/01")
     parser.add_argument("--experiment", default="proof/portability/row-max")
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=1)
     options = parser.parse_args()
     (ROOT / "build").mkdir(exist_ok=True)
     with (
         tempfile.TemporaryDirectory(dir=ROOT / "build") as name,
-        checkout(options.experiment, Path(name)) as experiment,
+        checkout(options.experiment, Path(name)) as folder,
     ):
-        _compare(experiment, options.candidate, options.repeat, "device" if options.device else "interpreter")
+        subject = Subject(folder, options.candidate, _candidates(folder, options.candidate))
+        grounds = [("device",)] if options.device else [("interpreter",), ("compile",)]
+        _compare(subject, grounds, options.repeat)
 
 
-def _compare(experiment: Path, candidate: str, repeat: int, ground: str) -> None:
-    candidates = [
-        c.id
-        for c in load(experiment, evidence=False).experiment.candidates()
-        if c.id == candidate or c.arm.origin is Origin.CONTROL
-    ]
-    ways = _ways(experiment, candidate, candidates, ground)
-    runs = {name: median([run() for _ in range(repeat)]) for name, run in ways.items()}
-    rows = [(name, *_cells(run, runs[PLAIN])) for name, run in runs.items()]
-    columns = ("", "time", "of plain", "processor", "of plain", "peak memory")
-    agreed = runs[PLAIN].stdout.split()
-    notes = [
-        f"{len(candidates)} candidates: {', '.join(candidates)}",
-        f"plain: {' '.join(agreed)} cells agreed",
-    ]
-    show(f"verify on the {ground}: median of {repeat} runs", columns, rows, notes)
+def _candidates(folder: Path, candidate: str) -> tuple[str, ...]:
+    found = load(folder, evidence=False).experiment.candidates()
+    return tuple(c.id for c in found if c.id == candidate or c.arm.origin is Origin.CONTROL)
+
+
+def _compare(subject: Subject, grounds: Sequence[tuple[str, ...]], repeat: int) -> None:
+    rows, notes, plains = [], [], []
+    for ground in grounds:
+        runs = {name: median([run() for _ in range(repeat)]) for name, run in _ways(subject, ground).items()}
+        plains.append(runs[PLAIN])
+        notes.append(f"plain on {' and '.join(ground)}: {runs[PLAIN].stdout} cells agreed")
+        rows += [(" + ".join(ground), name, *_cells(run, runs[PLAIN])) for name, run in runs.items()]
+    if len(grounds) > 1:
+        every = tuple(name for ground in grounds for name in ground)
+        both = median([subject.verify(0, *every) for _ in range(repeat)])
+        rows.append((" + ".join(every), "verify, a job a core", *_cells(both, together(*plains))))
+    columns = ("ground", "", "time", "of plain", "processor", "of plain", "peak memory")
+    names = f"{len(subject.candidates)} candidates: {', '.join(subject.candidates)}"
+    show(f"verify: median of {repeat} runs", columns, rows, [names, *notes], texts=2)
+
+
+def _ways(subject: Subject, ground: tuple[str, ...]) -> dict[str, Callable[[], Measured]]:
+    return {
+        PLAIN: lambda: subject.one_each(*ground),
+        "plain script, one process for all": lambda: subject.plain(ground[0], subject.candidates),
+        "verify, one job": lambda: subject.verify(1, *ground),
+        "verify, a job a core": lambda: subject.verify(0, *ground),
+    }
 
 
 def _cells(run: Measured, plain: Measured) -> tuple[str, ...]:
@@ -68,39 +115,6 @@ def _cells(run: Measured, plain: Measured) -> tuple[str, ...]:
         f"{run.cpu_seconds / plain.cpu_seconds:.2f}x",
         f"{run.peak_bytes / (1 << 20):.0f} MiB",
     )
-
-
-def _ways(
-    experiment: Path, candidate: str, candidates: Sequence[str], ground: str
-) -> dict[str, Callable[[], Measured]]:
-    def plain(names: Sequence[str]) -> Measured:
-        with tempfile.TemporaryDirectory() as cache:
-            env = {"TRITON_CACHE_DIR": cache} | ({"TRITON_INTERPRET": "1"} if ground == "interpreter" else {})
-            command = [sys.executable, "-m", "benchmarks.plain", experiment, ground, "same", *names]
-            return measure(command, env=env)
-
-    def one_each() -> Measured:
-        each = [plain([name]) for name in candidates]
-        counts = [run.stdout.strip().splitlines()[-1].split(" of ") for run in each]
-        told = " of ".join(str(sum(map(int, column))) for column in zip(*counts, strict=True))
-        return replace(together(*each), stdout=told)
-
-    def verify(*arguments: str) -> Callable[[], Measured]:
-        command = [*BUNDLER, "verify", experiment, "--engine", "host", "--candidate", candidate, *arguments]
-        return lambda: measure(command, codes=(ExitCode.OK, ExitCode.NOTHING_JUDGED))
-
-    alone = {
-        PLAIN: one_each,
-        "plain script, one process for all": lambda: plain(candidates),
-        f"verify, {ground} alone, one job": verify("--ground", ground, "--jobs", "1"),
-    }
-    if ground == "device":
-        return alone
-    return alone | {
-        f"verify, {ground} alone, a job a core": verify("--ground", ground),
-        "verify, compile alone, one job": verify("--ground", "compile", "--jobs", "1"),
-        "verify, both grounds, a job a core": verify("--ground", ground, "--ground", "compile"),
-    }
 
 
 if __name__ == "__main__":

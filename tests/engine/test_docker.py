@@ -304,7 +304,9 @@ def test_ctrl_c_leaves_what_the_replay_had(put: Callable[[Image], str], checkout
     assert cells["control-wrong/control-wrong"]["n=100"].outcome == "not-run"
 
 
-def test_sigkill_ends_the_container(put: Callable[[Image], str], checkout: Small, base: Image) -> None:
+def test_sigkill_ends_the_container(
+    put: Callable[[Image], str], checkout: Small, base: Image, tmp_path: Path
+) -> None:
     """No ``finally`` runs; the engine sees that nobody holds the container's stdin any more."""
     sleeper = b"import time\nimport torch\n\n\ndef double(x):\n    time.sleep(2)\n    return x + x\n"
     checkout.declared["evidence"] = []
@@ -316,7 +318,12 @@ def test_sigkill_ends_the_container(put: Callable[[Image], str], checkout: Small
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
     command = [sys.executable, "-m", "bundler", "verify", name, "--engine", "docker", "--no-gpu"]
-    asker = subprocess.Popen([*command, "--ground", "interpreter"], cwd=ROOT, stdout=subprocess.DEVNULL)
+    asker = subprocess.Popen(
+        [*command, "--ground", "interpreter"],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        env=os.environ | {"TMPDIR": str(tmp_path)},  # nothing removes what the killed one had there
+    )
     try:
         _wait(lambda: bool(containers()), 60)
         time.sleep(3)
