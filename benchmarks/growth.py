@@ -4,8 +4,8 @@
 
 The experiment is synthetic: every candidate doubles four numbers, so a cell is what bundler adds to one. Each
 run has its own controls, which count as candidates. Memory is the judge's own: its workers' is what torch
-takes, whatever the size. The fits below the table are constant + slope * cells, by least squares over all
-runs, with the largest deviation: that is how linear it is.
+takes, whatever the size. The fits below the table are constant + candidates + cells, by least squares over
+all runs, with the largest deviation: that is how linear it is.
 """
 
 from __future__ import annotations
@@ -95,14 +95,16 @@ def _row(run: Run) -> tuple[str, ...]:
 
 
 def _fit(what: str, runs: list[Run], values: list[float], unit: str, factor: float, small: str) -> str:
-    cells = np.array([float(run.cells) for run in runs])
-    if len(set(cells.tolist())) < 2:
-        return f"{what}: one size tells nothing of growth"
-    slope, constant = np.polyfit(cells, values, 1)
-    off = max(abs(constant + slope * cells - values) / values)
+    """constant + a candidate + a cell, by least squares of the relative deviation."""
+    terms = np.array([[1.0, run.candidates + CONTROLS, run.cells] for run in runs])
+    if len(runs) <= terms.shape[1]:
+        return f"{what}: too few sizes to tell of growth"
+    weighed = terms / np.array(values)[:, None]
+    (constant, candidate, cell), *_ = np.linalg.lstsq(weighed, np.ones(len(runs)), rcond=None)
+    off = np.max(np.abs(weighed @ [constant, candidate, cell] - 1))
     return (
-        f"{what} = {constant:.2f} {unit} + {factor * slope:.3f} {small} a cell; "
-        f"no run is further than {100 * off:.0f} % from that"
+        f"{what} = {constant:.1f} {unit} + {factor * candidate:.1f} {small} a candidate + "
+        f"{factor * cell:.2f} {small} a cell; no run is further than {100 * off:.0f} % from that"
     )
 
 
