@@ -34,7 +34,11 @@ SeedOption = Annotated[
 ]
 JobsOption = Annotated[
     int,
-    typer.Option("--jobs", min=0, help="Candidates at a time on the CPU grounds; 0: one for each processor."),
+    typer.Option(
+        "--jobs",
+        min=0,
+        help="Candidates at a time; 0: chosen by the processors and, on the device, its memory.",
+    ),
 ]
 TimeOption = Annotated[
     bool, typer.Option("--time", help="Time the cells that the experiment names, on the device; slow.")
@@ -59,16 +63,16 @@ class Selection:
         _known("candidate", self.candidates, [c.id for c in experiment.candidates()])
         _known("case", self.cases, [c.id for c in experiment.expand()])
         grounds = set(self.grounds or _grounds_of(experiment))
-        request = Request(
+        return Request(
             device=Ground.DEVICE in grounds,
             interpreter=Ground.INTERPRETER in grounds,
             architectures=self._architectures(loaded) if Ground.COMPILE in grounds else (),
             seed=_seed(self.seed),
             candidates=tuple(self.candidates) if self.candidates else None,
             cases=tuple(self.cases) if self.cases else None,
+            jobs=self.jobs,
             time=self.time,
         )
-        return request if self.jobs == 0 else Request(**(vars(request) | {"jobs": self.jobs}))
 
     def _architectures(self, loaded: Loaded) -> tuple[int, ...]:
         """Those of the recorded evidence, or of the declaration where there is none, and those asked for."""

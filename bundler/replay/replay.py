@@ -8,9 +8,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 import bundler
 from bundler.digest import Digest
@@ -25,7 +25,7 @@ from bundler.model.host import Host
 from bundler.model.outcome import NotRun, Outcome, Why
 from bundler.model.timing import Timings
 from bundler.replay import compile as compile_ground
-from bundler.replay import execute
+from bundler.replay import execute, pool
 from bundler.replay.allowance import Allowance
 from bundler.replay.cells import Cells, Grid, renumber
 from bundler.replay.cross_check import cross_checked
@@ -34,7 +34,7 @@ from bundler.replay.device import Device, lacks, probe, too_old, why_not_started
 from bundler.replay.guard import watch_state
 from bundler.replay.oracle import Oracle
 from bundler.replay.process import Zygote, ZygoteFailed
-from bundler.replay.request import Request, Step, Watch
+from bundler.replay.request import Request, Step, Watch, processors
 from bundler.replay.runner import Job, Session, Unit, run_units
 from bundler.replay.timing import Bench, time_cells
 from bundler.worker.sandbox import make_undumpable
@@ -131,7 +131,8 @@ class _Replay:
                     unsupported = device.why_not.startswith("host unsupported")
                     why = Why.UNSUPPORTED_HOST if unsupported else Why.NO_DEVICE
                     return self._not_available(name, why, device.why_not)
-                self._execute(name, zygote, oracle, jobs=1, device=device)
+                jobs = self._request.jobs or pool.device_jobs(device, processors())
+                self._execute(name, zygote, oracle, jobs=jobs, device=device)
                 self._time(zygote, oracle)
         return None
 
@@ -152,7 +153,7 @@ class _Replay:
         if Language.TRITON not in self._languages:
             return self._not_available(name, Why.NOT_ON_THIS_GROUND, _NO_CUDA)
         with self._timed([name]), _zygote(name, {"TRITON_INTERPRET": "1"}) as zygote:
-            self._execute(name, zygote, oracle, jobs=self._request.jobs, device=None)
+            self._execute(name, zygote, oracle, jobs=self._request.cpu_jobs, device=None)
         return None
 
     def _execute(
@@ -233,7 +234,7 @@ class _Replay:
             ask = compile_ground.compiler(job, oracle, assembler, self._kernels)
             return run_units(job, zygote, its, ask, session)
 
-        self._drive(list(zygotes.values()), names, units, run, self._request.jobs)
+        self._drive(list(zygotes.values()), names, units, run, self._request.cpu_jobs)
 
     # --- candidates --------------------------------------------------------------------------------
 
@@ -252,44 +253,50 @@ class _Replay:
         run: Callable[[Job, Session, list[Unit]], Answers],
         jobs: int,
     ) -> None:
-        """Every candidate, ``jobs`` at a time, each in processes of its own."""
-        source_first = sorted(self._candidates, key=lambda c: c.arm.origin is not Origin.SOURCE)
-        waiting = [(candidate, units(candidate)) for candidate in source_first]
-        total = sum(len(unit.grounds) for _, its in waiting for unit in its)
-        done = 0
+        """Every candidate, ``jobs`` at a time, each in processes of its own.
 
-        def one(candidate: Candidate, its: list[Unit]) -> None:
-            nonlocal done
+        The source kernel comes before what is held against it. On the device, cells that what ran beside
+        them may explain are tried again alone, and what happens there counts.
+        """
+        waiting = [(candidate, units(candidate)) for candidate in self._candidates]
+        sources = [(c, its) for c, its in waiting if c.arm.origin is Origin.SOURCE]
+        others = [(c, its) for c, its in waiting if c.arm.origin is not Origin.SOURCE]
+        again: list[tuple[Candidate, list[Unit]]] = []
+        progress = _Progress(names[0].split(":")[0], sum(len(u.grounds) for _, its in waiting for u in its))
+
+        def one(candidate: Candidate, its: list[Unit], crowded: bool) -> None:
             session = Session()
             job = Job(
                 self._loaded.experiment, candidate, self._loaded.sources[candidate.id], self._allowance(names)
             )
+            put_off = []
             for unit, outcomes in run(job, session, its):
-                self._cells.put(candidate, unit.case, outcomes)
-                with self._lock:
-                    done += len(outcomes)
-                    self._watch.step(Step(names[0].split(":")[0], done, total))
-                    self._maybe_checkpoint()
+                if crowded and pool.crowded_out(outcomes):
+                    put_off.append(unit)
+                else:
+                    self._cells.put(candidate, unit.case, outcomes)
+                    self._step(progress, len(outcomes))
                 if self._stop.is_set():
                     return
             self._keep(names, candidate, session)
+            if put_off:
+                again.append((candidate, put_off))
 
-        with ThreadPoolExecutor(jobs) as pool:
-            futures = [pool.submit(one, candidate, its) for candidate, its in waiting]
-            try:
-                ended, others = wait(futures, return_when=FIRST_EXCEPTION)
-                if others:  # one failed: what the others would still find out is lost anyway
-                    self._stop.set()
-                for future in ended:
-                    future.result()
-            except KeyboardInterrupt:
-                self._stop.set()
-                for zygote in zygotes:
-                    zygote.close()
-                self._stop_harness()
-                raise
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+        def kill() -> None:
+            for zygote in zygotes:
+                zygote.close()
+            self._stop_harness()
+
+        crowded = jobs > 1 and names == [Ground.DEVICE.value]
+        for group, at_a_time, beside in ((sources, 1, False), (others, jobs, crowded), (again, 1, False)):
+            tasks = [partial(one, candidate, its, beside) for candidate, its in group]
+            pool.run_all(tasks, at_a_time, self._stop, kill)
+
+    def _step(self, progress: _Progress, cells: int) -> None:
+        with self._lock:
+            progress.done += cells
+            self._watch.step(Step(progress.ground, progress.done, progress.total))
+            self._maybe_checkpoint()
 
     def _allowance(self, names: Sequence[str]) -> Allowance:
         memory = int(self._loaded.experiment.limits.host_memory_gib * _GIB)
@@ -381,6 +388,15 @@ class _Replay:
             bundle=self._request.bundle,
             replayer=bundler.__version__,
         )
+
+
+@dataclass
+class _Progress:
+    """How many cells of a ground are judged."""
+
+    ground: str
+    total: int
+    done: int = 0
 
 
 @dataclass

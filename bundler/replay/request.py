@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bundler.digest import Digest
 from bundler.model.evidence import Evidence
@@ -23,16 +23,27 @@ class Request:
     candidates: tuple[str, ...] | None = None
     """None: all. Controls always run: without them nothing shows that a ground can tell."""
     cases: tuple[str, ...] | None = None
-    jobs: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    jobs: int = 0
+    """Candidates at a time; 0: chosen for each ground by the host's processors and the device's memory."""
     bundle: Digest | None = None
     time: bool = False
     """Whether the cells that the experiment names are timed on the device."""
+
+    @property
+    def cpu_jobs(self) -> int:
+        """Candidates at a time on a ground that needs no device."""
+        return self.jobs or processors()
 
     def grounds(self) -> tuple[str, ...]:
         """The names of the grounds, in the order in which they run."""
         names = [Ground.DEVICE.value] if self.device else []
         names += [f"compile:sm_{sm}" for sm in self.architectures]
         return (*names, Ground.INTERPRETER.value) if self.interpreter else tuple(names)
+
+
+def processors() -> int:
+    """Those that this process may run on."""
+    return len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True)

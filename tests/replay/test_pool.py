@@ -1,0 +1,96 @@
+"""How many candidates run side by side on a device, and whose outcome crowding may explain."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bundler.model.outcome import Crashed, Failed, NotRun, Outcome, Passed, Phase, TimedOut, Why, kind
+from bundler.replay.device import Device
+from bundler.replay.pool import crowded_out, device_jobs, run_all
+from bundler.replay.replay import _Replay
+from bundler.replay.request import Request, Watch
+from bundler.replay.runner import Job, Session, Unit
+from tests.small import Small
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("gib", "processors", "jobs"),
+    [(140, 16, 4), (140, 64, 4), (4, 16, 1), (80, 16, 2), (140, 2, 1), (0, 1, 1)],
+)
+def test_a_candidate_on_the_device_takes_processors_and_memory(gib: int, processors: int, jobs: int) -> None:
+    assert device_jobs(Device(name="x", sm=90, total_bytes=gib * GIB), processors) == jobs
+
+
+MAY_BE = [
+    TimedOut(limit_seconds=1),
+    Crashed(detail="SIGKILL"),
+    Failed(phase=Phase.RUN, error="CUDA out of memory", resource="out-of-memory"),
+    NotRun(why=Why.NO_MEMORY),
+    NotRun(why=Why.INFRASTRUCTURE),
+]
+CANNOT_BE = [Passed(), Failed(phase=Phase.RUN, error="x"), NotRun(why=Why.NEEDS)]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"), [*((o, True) for o in MAY_BE), *((o, False) for o in CANNOT_BE)]
+)
+def test_what_may_be_crowding(outcome: Outcome, said: bool) -> None:
+    assert crowded_out({"device": outcome}) is said
+
+
+def test_a_task_that_fails_stops_the_others() -> None:
+    stop, killed = threading.Event(), []
+
+    def fails() -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        run_all([fails, lambda: stop.wait(20) and None], 2, stop, lambda: killed.append(1))
+    assert stop.is_set()
+    assert not killed
+
+
+def test_ctrl_c_ends_what_the_tasks_wait_for() -> None:
+    stop, gone = threading.Event(), threading.Event()
+
+    def interrupted() -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_all([interrupted, lambda: gone.wait(20) and None], 2, stop, gone.set)
+    assert stop.is_set()
+
+
+def test_a_cell_that_crowding_may_explain_is_tried_again_alone(small: Small) -> None:
+    """On the device two at a time: the second try, with nothing beside it, is what counts."""
+    one = _Replay(small.load(), Request(device=True, interpreter=False), Watch())
+    tries: list[str] = []
+
+    def run(job: Job, session: Session, its: list[Unit]) -> Iterator[tuple[Unit, dict[str, Outcome]]]:
+        for unit in its:
+            name = f"{job.candidate.id} on {unit.case.id}"
+            out: Outcome = Passed() if name in tries or unit.case.id == "n=1" else TimedOut(limit_seconds=1)
+            tries.append(name)
+            yield unit, {"device": out}
+
+    one._drive([], ["device"], lambda _: [Unit(case, ("device",)) for case in one._cases], run, jobs=2)
+    cells = one._cells.snapshot()["device"]
+    assert {kind(outcome) for row in cells.values() for outcome in row.values()} == {"passed"}
+    assert sorted(tries) == sorted([f"{c} on n=1" for c in cells] + [f"{c} on n=100" for c in cells] * 2)
+
+
+def test_alone_the_first_try_counts(small: Small) -> None:
+    one = _Replay(small.load(), Request(device=True, interpreter=False), Watch())
+
+    def run(job: Job, session: Session, its: list[Unit]) -> Iterator[tuple[Unit, dict[str, Outcome]]]:
+        yield from ((unit, {"device": TimedOut(limit_seconds=1)}) for unit in its)
+
+    one._drive([], ["device"], lambda _: [Unit(case, ("device",)) for case in one._cases], run, jobs=1)
+    cells = one._cells.snapshot()["device"]
+    assert {kind(outcome) for row in cells.values() for outcome in row.values()} == {"timed-out"}
