@@ -1,7 +1,6 @@
 // A kernel that never ends.
 extern "C" __global__ void affine(const float* x, const float* y, float* out, int n)
 {
-    volatile int again = 1;
-    while (again) { }
-    out[0] = again;
+    // A loop without an effect may be taken for one that ends; a volatile asm is an effect.
+    for (;;) asm volatile("nanosleep.u32 1000;");
 }
