@@ -23,7 +23,7 @@ from bundler.errors import ExitCode
 from bundler.experiment.load import load
 from bundler.model.experiment import Origin
 
-PLAIN = "plain script, a process for each candidate"
+PLAIN = "plain script, a process each"
 
 
 @dataclass(frozen=True)
