@@ -214,7 +214,8 @@ class Container:
 
 def _hold(stdin: Any) -> None:
     """Say the byte that tells the replay to end when this process does; the engine sees the socket's end."""
-    getattr(stdin, "_sock", stdin).sendall(HELD)
+    with contextlib.suppress(OSError):  # the container has ended
+        getattr(stdin, "_sock", stdin).sendall(HELD)
 
 
 def _taken(stdout: Iterator[bytes]) -> bytes:
