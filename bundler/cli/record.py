@@ -42,7 +42,7 @@ def record(
     request = options.Selection(ground, arch, None, None, seed, jobs, time).request(loaded)
     with progress.stepping(console(stderr=True)) as step:
         evidence = replay(loaded, request, Watch(step))
-    terminal.show(out, loaded.experiment, evidence, hold(evidence, ()), matrix=False)
+    terminal.show(out, loaded.experiment, evidence, hold(loaded.experiment, evidence, ()), matrix=False)
     if not evidence.complete:
         raise typer.Exit(ExitCode.INCOMPLETE)
     if any(report.status == "invalid" for report in evidence.grounds.values()):

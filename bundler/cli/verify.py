@@ -98,7 +98,7 @@ def _saver(name: str | None) -> Callable[[Evidence], None]:
 
 
 def _report(out: Console, replayed: Replayed, matrix: bool) -> ExitCode:
-    verdict = hold(replayed.evidence, replayed.loaded.recorded)
+    verdict = hold(replayed.loaded.experiment, replayed.evidence, replayed.loaded.recorded)
     for note in replayed.notes:
         out.print(Text(plain(note), "dim"))
     loaded = replayed.loaded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -45,7 +45,13 @@ class Loaded:
     @property
     def cases_digest(self) -> Digest:
         """Of everything that decides what a cell means, beside the harness and the candidate."""
+        return self.cases_digest_for(self.sources)
+
+    def cases_digest_for(self, candidates: Iterable[str]) -> Digest:
+        """As far as the cells of ``candidates`` go: how CUDA C++ is launched means nothing to the others, so
+        that evidence from before a source kernel was declared stays what it is."""
         experiment = self.experiment
+        cuda = {c.id for c in experiment.candidates() if experiment.language_of(c.arm) is Language.CUDA}
         meaning: dict[str, object] = {
             "cases": [case.model_dump(mode="json", exclude_none=True) for case in experiment.expand()],
             "returns": [returned.model_dump(mode="json") for returned in experiment.returns],
@@ -56,7 +62,7 @@ class Loaded:
         # A key of no use to an experiment is left out, so that its digest is what it was before the key.
         if experiment.derived:
             meaning["derived"] = [derived.model_dump(mode="json") for derived in experiment.derived]
-        if experiment.cuda:
+        if experiment.cuda and not cuda.isdisjoint(candidates):
             meaning["cuda"] = experiment.cuda.model_dump(mode="json")
         return Digest.of(json.dumps(meaning, sort_keys=True, separators=(",", ":")).encode())
 
@@ -214,7 +220,7 @@ def mismatch(loaded: Loaded, evidence: Evidence) -> str:
         return f"another experiment: {subject.experiment!r}"
     if subject.harness != Digest.of(loaded.harness):
         return f"another harness ({subject.harness})"
-    if subject.cases != loaded.cases_digest:
+    if subject.cases != loaded.cases_digest_for(subject.candidates):
         return f"other cases or comparison rules ({subject.cases})"
     for candidate, digest in subject.candidates.items():
         if candidate not in loaded.sources or Digest.of(loaded.sources[candidate]) != digest:

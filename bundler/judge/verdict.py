@@ -6,20 +6,32 @@ from collections.abc import Sequence
 
 from bundler.errors import ExitCode
 from bundler.model.evidence import Evidence, GroundReport
+from bundler.model.experiment import Expect, Experiment
 from bundler.model.outcome import NotRun, Outcome, Passed, kind
 from bundler.model.verdict import CellVerdict, GroundVerdict, Judgement, Verdict
 
 
-def hold(replayed: Evidence, recorded: Sequence[tuple[str, Evidence]]) -> Verdict:
-    """``recorded``: file name and evidence; for each ground the first that judged it is what counts."""
+def hold(experiment: Experiment, replayed: Evidence, recorded: Sequence[tuple[str, Evidence]]) -> Verdict:
+    """``recorded``: file name and evidence; for each ground the first that judged it is what counts.
+
+    A control that has to fail has to fail somewhere. On values of another seed it may do so in other cells
+    than were recorded, which says nothing of the claim: such cells are not judged.
+    """
+    wrong = frozenset(c.id for c in experiment.candidates() if c.arm.expect is Expect.FAIL)
     return Verdict(
-        grounds=tuple(_ground(name, report, replayed, recorded) for name, report in replayed.grounds.items()),
+        grounds=tuple(
+            _ground(name, report, replayed, recorded, wrong) for name, report in replayed.grounds.items()
+        ),
         complete=replayed.complete,
     )
 
 
 def _ground(
-    name: str, report: GroundReport, replayed: Evidence, recorded: Sequence[tuple[str, Evidence]]
+    name: str,
+    report: GroundReport,
+    replayed: Evidence,
+    recorded: Sequence[tuple[str, Evidence]],
+    wrong: frozenset[str],
 ) -> GroundVerdict:
     source, old_evidence, old = next(
         (
@@ -30,12 +42,14 @@ def _ground(
         ("", None, None),
     )
     reason = _reason(report, old)
+    other_seed = old_evidence is not None and old_evidence.settings.seed != replayed.settings.seed
     cells = []
     same = other = 0
     for candidate, cases in report.cells.items():
         for case, outcome in cases.items():
             before = old.cells.get(candidate, {}).get(case) if old else None
-            cells.append(_cell(candidate, case, before, outcome, reason))
+            cell = _cell(candidate, case, before, outcome, reason)
+            cells.append(_of_other_values(cell) if other_seed and candidate in wrong else cell)
             if not reason and old_evidence and isinstance(before, Passed) and isinstance(outcome, Passed):
                 equal = _ptx(old_evidence, before) == _ptx(replayed, outcome)
                 if before.kernels or outcome.kernels:
@@ -70,6 +84,17 @@ def _cell(candidate: str, case: str, before: Outcome | None, now: Outcome, reaso
     if was != is_now:
         return verdict(Judgement.DIFFERS, _difference(now))
     return verdict(Judgement.REPRODUCED)
+
+
+_BY_VALUES = frozenset({"passed", "wrong"})
+
+
+def _of_other_values(cell: CellVerdict) -> CellVerdict:
+    """A control's cell, where only the values can have made the difference."""
+    if cell.judgement is not Judgement.DIFFERS or not {cell.recorded, cell.replayed} <= _BY_VALUES:
+        return cell
+    why = "the seed is another, and this control has to fail somewhere, not in each of these cells"
+    return cell.model_copy(update={"judgement": Judgement.NOT_JUDGED, "why": why})
 
 
 def _difference(now: Outcome) -> str:

@@ -174,7 +174,8 @@ class Comparison(Frozen):
 
     ``scale`` is 1 unless the harness gives one for each element (``Scaled``), as a sum's bound by the sum
     of the magnitudes needs it. Infinities are right exactly where the reference, rounded to the output's
-    dtype, is the same infinity. With both tolerances 0 the output has to equal the reference rounded to its dtype.
+    dtype, is the same infinity. With both tolerances 0 the output has to equal the reference rounded to its
+    dtype.
     """
 
     atol: float = Field(0, ge=0)

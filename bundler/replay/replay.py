@@ -383,7 +383,7 @@ class _Replay:
         return Subject(
             experiment=self._loaded.experiment.id,
             harness=Digest.of(self._loaded.harness),
-            cases=self._loaded.cases_digest,
+            cases=self._loaded.cases_digest_for(c.id for c in self._candidates),
             candidates={c.id: Digest.of(self._loaded.sources[c.id]) for c in self._candidates},
             bundle=self._request.bundle,
             replayer=bundler.__version__,

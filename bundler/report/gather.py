@@ -24,7 +24,11 @@ def gather(loaded: Loaded, evidence: Sequence[tuple[str, Evidence]] = ()) -> Fac
         if problem := mismatch(loaded, one):
             raise BadEvidence(f"{name} is of {problem}", hint="name the experiment that it was recorded with")
     named = _named(evidence or loaded.recorded)
-    held = [(name, hold(one, loaded.recorded)) for name, one in named] if evidence and loaded.recorded else []
+    held = (
+        [(name, hold(loaded.experiment, one, loaded.recorded)) for name, one in named]
+        if evidence and loaded.recorded
+        else []
+    )
     return Facts(
         loaded,
         named,

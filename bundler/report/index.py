@@ -150,7 +150,7 @@ def _replayed(loaded: Loaded, evidence: Evidence) -> tuple[str, bool]:
     """What a replay elsewhere says of the recorded evidence, and whether it reproduces it."""
     if problem := mismatch(loaded, evidence):
         return f"not counted: it is of {problem}", False
-    verdict = hold(evidence, loaded.recorded)
+    verdict = hold(loaded.experiment, evidence, loaded.recorded)
     reproduced, differ = (verdict.count(j) for j in (Judgement.REPRODUCED, Judgement.DIFFERS))
     said = f"{count(reproduced, 'cell')} reproduced, {differ:,} differ"
     sound = exit_code(evidence, verdict) is ExitCode.OK

@@ -243,7 +243,9 @@ def options(steps: list[Step] | None = None, said: list[str] | None = None) -> O
 
 
 def code_of(replayed: Replayed) -> int:
-    return exit_code(replayed.evidence, hold(replayed.evidence, replayed.loaded.recorded))
+    return exit_code(
+        replayed.evidence, hold(replayed.loaded.experiment, replayed.evidence, replayed.loaded.recorded)
+    )
 
 
 def test_an_images_name(image: str) -> None:

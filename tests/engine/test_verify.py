@@ -30,7 +30,9 @@ def options(steps: list[Step] | None = None, *, gpu: bool = False) -> Options:
 
 
 def code(replayed: Replayed) -> ExitCode:
-    return exit_code(replayed.evidence, hold(replayed.evidence, replayed.loaded.recorded))
+    return exit_code(
+        replayed.evidence, hold(replayed.loaded.experiment, replayed.evidence, replayed.loaded.recorded)
+    )
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def archive(recorded: Recorded, tmp_path: Path) -> Path:
 def test_a_folder_reproduces_what_was_recorded_from_it(recorded: Recorded) -> None:
     steps: list[Step] = []
     with verified(Folder(recorded.small.folder), plan, options(steps)) as replayed:
-        verdict = hold(replayed.evidence, replayed.loaded.recorded)
+        verdict = hold(replayed.loaded.experiment, replayed.evidence, replayed.loaded.recorded)
         assert code(replayed) == 0
     assert [(g.ground, len(g.cells), g.ptx_same, g.ptx_other) for g in verdict.grounds] == [
         ("compile:sm_90", 8, 8, 0),
@@ -98,7 +100,7 @@ def test_a_kernel_that_was_swapped_with_every_digest_differs(checkout: Small) ->
     file.write_text(json.dumps(value))
     checkout.write()
     with verified(Folder(checkout.folder), plan, options()) as replayed:
-        verdict = hold(replayed.evidence, replayed.loaded.recorded)
+        verdict = hold(replayed.loaded.experiment, replayed.evidence, replayed.loaded.recorded)
         assert code(replayed) == 1
     differing = {
         (c.candidate, c.case, g.ground) for g in verdict.grounds for c in g.cells if c.judgement == "differs"

@@ -29,7 +29,7 @@ def test_the_recorded_cells_are_reproduced(name: str) -> None:
     loaded = load(ROOT / "proof" / experiment)
     evidence = parse_evidence((KEPT / name).read_bytes(), name)
     assert mismatch(loaded, evidence) == ""
-    verdict = hold(evidence, loaded.recorded)
+    verdict = hold(loaded.experiment, evidence, loaded.recorded)
     assert verdict.count(Judgement.REPRODUCED) == reproduced
     assert verdict.count(Judgement.NOT_JUDGED) == not_judged
     assert exit_code(evidence, verdict) is ExitCode.OK

@@ -284,7 +284,10 @@ def test_every_sign_can_be_drawn(small: Small) -> None:
 
 def test_the_command_line_needs_neither_library() -> None:
     """The replayer in an image has neither."""
-    script = "import sys, bundler.cli.main; bundler.cli.main.app; print(sorted({'jinja2', 'matplotlib'} & set(sys.modules)))"
+    script = (
+        "import sys, bundler.cli.main; bundler.cli.main.app;"
+        "print(sorted({'jinja2', 'matplotlib'} & set(sys.modules)))"
+    )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"
 

@@ -77,7 +77,7 @@ def test_everything_that_was_not_judged_has_its_reason(loaded: Loaded) -> None:
             "interpreter": ground(loaded, {"with-skill/01": {"n=1": OLD}}),
         },
     )
-    verdict = hold(now, (("e", recorded),))
+    verdict = hold(loaded.experiment, now, (("e", recorded),))
     found = summary.unjudged(verdict)
     assert found == [
         Unjudged(("device",), 8, True, "no GPU"),
@@ -99,7 +99,7 @@ def test_differences_are_grouped(loaded: Loaded) -> None:
             )
         },
     )
-    assert summary.differences(hold(now, (("e", recorded),))) == [
+    assert summary.differences(hold(loaded.experiment, now, (("e", recorded),))) == [
         ("interpreter", "with-skill/01", "passed", "wrong", ("n=1", "n=100"), "2 of 100 elements"),
         ("interpreter", "control-wrong/control-wrong", "wrong", "passed", ("n=1", "n=100"), ""),
     ]

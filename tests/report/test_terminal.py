@@ -27,7 +27,7 @@ def loaded(small: Small) -> Loaded:
 
 def shown(loaded: Loaded, now: Evidence, recorded: Evidence | None = None, *, matrix: bool = False) -> str:
     console = Console(file=io.StringIO(), width=100, no_color=True, highlight=False, soft_wrap=True)
-    verdict = hold(now, (("evidence/host.json", recorded),) if recorded else ())
+    verdict = hold(loaded.experiment, now, (("evidence/host.json", recorded),) if recorded else ())
     terminal.show(console, loaded.experiment, now, verdict, matrix=matrix)
     assert isinstance(console.file, io.StringIO)
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
@@ -174,7 +174,9 @@ def test_nothing_can_be_forged(small: Small, text: str) -> None:
     )
     now = evidence(loaded, {"interpreter": report, "device": device}, host=host)
     console = Console(file=io.StringIO(), width=100, force_terminal=False, soft_wrap=True, highlight=False)
-    terminal.show(console, loaded.experiment, now, hold(now, (("e", recorded),)), matrix=True)
+    terminal.show(
+        console, loaded.experiment, now, hold(loaded.experiment, now, (("e", recorded),)), matrix=True
+    )
     assert isinstance(console.file, io.StringIO)
     out = console.file.getvalue()
     unsafe = {c for c in out if c != "\n" and not c.isprintable()}

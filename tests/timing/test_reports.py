@@ -50,7 +50,7 @@ def _evidence(loaded: Loaded, *scenarios: str) -> Evidence:
 def _shown(loaded: Loaded, found: Evidence) -> dict[str, str]:
     stream = io.StringIO()
     console = Console(file=stream, width=400)
-    terminal.show(console, loaded.experiment, found, hold(found, ()), matrix=False)
+    terminal.show(console, loaded.experiment, found, hold(loaded.experiment, found, ()), matrix=False)
     facts = Facts(loaded, (("h200", found),))
     return {
         "terminal": stream.getvalue(),

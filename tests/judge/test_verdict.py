@@ -1,0 +1,46 @@
+"""Controls on values of another seed: they have to fail somewhere, not in the recorded cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bundler.errors import ExitCode
+from bundler.judge.verdict import exit_code, hold
+from bundler.model.evidence import Evidence
+from bundler.model.verdict import Judgement
+from tests.small import PASSED, UNCOMPILABLE, WRONG_VALUES, Small, evidence, ground
+
+WRONG = "control-wrong/control-wrong"
+
+
+def _held(small: Small, candidate: str, outcome: Any, seed: int) -> tuple[Judgement, ExitCode]:
+    loaded = small.load()
+    old = evidence(loaded, {"device": ground(loaded)})
+    now: Evidence = evidence(loaded, {"device": ground(loaded, {candidate: {"n=1": outcome}})})
+    now = now.model_copy(update={"settings": now.settings.model_copy(update={"seed": seed})})
+    verdict = hold(loaded.experiment, now, (("e", old),))
+    (cell,) = (c for c in verdict.grounds[0].cells if (c.candidate, c.case) == (candidate, "n=1"))
+    return cell.judgement, exit_code(now, verdict)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "outcome", "seed", "judgement"),
+    [
+        (WRONG, PASSED, 7, Judgement.NOT_JUDGED),
+        # On the same values the same cells fail.
+        (WRONG, PASSED, 0, Judgement.DIFFERS),
+        # Values do not decide whether a kernel compiles.
+        (WRONG, UNCOMPILABLE, 7, Judgement.DIFFERS),
+        # A model's answer, and the control that must pass, have no such excuse.
+        ("with-skill/01", WRONG_VALUES, 7, Judgement.DIFFERS),
+        ("control-right/control-right", WRONG_VALUES, 7, Judgement.DIFFERS),
+    ],
+)
+def test_another_seed_excuses_a_wrong_control_alone(
+    small: Small, candidate: str, outcome: Any, seed: int, judgement: Judgement
+) -> None:
+    held, code = _held(small, candidate, outcome, seed)
+    assert held is judgement
+    assert (code is ExitCode.DIFFERS) == (judgement is Judgement.DIFFERS)
