@@ -20,6 +20,7 @@ COMMANDS = (
     "extract",
     "record",
     "new",
+    "declare",
     "check",
     "compare",
     "diff",

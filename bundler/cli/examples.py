@@ -25,6 +25,7 @@ EXAMPLES = {
     "new": (
         "bundler new portability/row-max --skill portability/port-cuda-kernel-to-triton",
         "bundler new portability/row-max --skill portability/port-cuda-kernel-to-triton --runs 5",
+        "bundler new cuda/saxpy --skill cuda/avoid-warp-divergence --language cuda",
     ),
     "check": (
         "bundler check proof",

@@ -20,6 +20,7 @@ COMMANDS = {
     "extract": "show",
     "record": "record",
     "new": "new",
+    "declare": "declare",
     "check": "check",
     "compare": "compare",
     "diff": "diff",

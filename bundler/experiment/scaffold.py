@@ -13,16 +13,21 @@ from bundler.errors import BadExperiment, UsageError
 from bundler.experiment import template
 from bundler.experiment.load import DECLARATION, read_file
 from bundler.experiment.skill_versions import newest, versions
+from bundler.experiment.template import TRITON, Texts
+from bundler.experiment.template_cuda import CUDA
 from bundler.files import write_whole
 from bundler.model.base import NAME
-from bundler.model.experiment import Runtime
+from bundler.model.experiment import Language, Runtime
 
 RUNTIME = Runtime(name="cuda13", torch="2.13.0", triton="3.7.1")
 """What a new experiment pins: the runtime of ``images/`` that has a GPU's libraries."""
+_TEXTS = {Language.TRITON: TRITON, Language.CUDA: CUDA}
 
 
-def scaffold(root: Path, experiment: str, skill: str, *, runs: int = 3, runtime: Runtime = RUNTIME) -> Path:
-    """Write ``proof/<experiment>`` below ``root`` for ``runs`` outputs an arm; the folder.
+def scaffold(
+    root: Path, experiment: str, skill: str, *, runs: int = 3, language: Language = Language.TRITON
+) -> Path:
+    """Write ``proof/<experiment>`` below ``root`` for ``runs`` outputs an arm in ``language``; the folder.
 
     The arm with the skill has its newest version. Raises UsageError when a name is none, when the skill is
     not there, or when the folder is; UnavailableError when it cannot be written.
@@ -46,7 +51,7 @@ def scaffold(root: Path, experiment: str, skill: str, *, runs: int = 3, runtime:
         guidance = read_file(root, found[version])
     except BadExperiment as error:
         raise UsageError(error.problem, hint=error.hint) from None
-    files = laid_out(experiment, skill, (found[version], version, guidance), runs, runtime)
+    files = laid_out(experiment, skill, (found[version], version, guidance), runs, language)
     # The declaration last: a folder that was not written whole is no experiment.
     for name in sorted(files, key=lambda name: (name == DECLARATION, name)):
         write_whole(folder / name, files[name])
@@ -54,31 +59,26 @@ def scaffold(root: Path, experiment: str, skill: str, *, runs: int = 3, runtime:
 
 
 def laid_out(
-    experiment: str, skill: str, state: tuple[str, str, bytes], runs: int, runtime: Runtime
+    experiment: str, skill: str, state: tuple[str, str, bytes], runs: int, language: Language
 ) -> Mapping[str, bytes]:
     """The new experiment's files, by path. ``state``: the skill's path, version and bytes."""
     path, version, guidance = state
-    entry = entry_of(experiment)
-    base_task = _filled(template.BASE_TASK, entry=entry)
-    files = {
-        "base_task.md": base_task,
-        "harness.py": _filled(template.HARNESS, entry=entry),
-        "analysis.md": _filled(template.ANALYSIS, experiment=experiment, skill=skill, skill_version=version),
-        "controls/right.py": _filled(template.RIGHT, entry=entry),
-        "controls/wrong-tail.py": _filled(template.WRONG_TAIL, entry=entry),
-        "controls/uncompilable.py": _filled(template.UNCOMPILABLE, entry=entry),
-    }
-    answers = {
-        f"outputs/{arm}/{number:02}.md": _filled(template.OUTPUT, entry=entry, arm=arm)
-        for arm in ("without-skill", "with-skill")
-        for number in range(1, runs + 1)
-    }
-    digests = {name: Digest.of(data) for name, data in (files | answers).items()}
+    entry, texts = entry_of(experiment), _TEXTS[language]
+    files = _written(experiment, skill, version, texts) | _answers(entry, runs, texts)
+    digests = {name: Digest.of(data) for name, data in files.items()}
+    base_task = files["base_task.md"]
     declaration = _filled(
         template.DECLARATION,
         experiment=experiment,
         skill=skill,
+        language=language.value,
         entry=entry,
+        call=texts.call,
+        fence=texts.fence,
+        suffix=texts.suffix,
+        grounds=texts.grounds,
+        running=texts.running,
+        how_uncompilable=texts.how_uncompilable,
         runs=str(runs),
         skill_path=path,
         skill_version=version,
@@ -88,12 +88,36 @@ def laid_out(
         outputs_without=_outputs("without-skill", digests),
         outputs_with=_outputs("with-skill", digests),
         base_task=digests["base_task.md"],
-        right=digests["controls/right.py"],
-        wrong_tail=digests["controls/wrong-tail.py"],
-        uncompilable=digests["controls/uncompilable.py"],
-        runtime=f"{{name: {runtime.name}, torch: {runtime.torch}, triton: {runtime.triton}}}",
+        right=digests[f"controls/right.{texts.suffix}"],
+        wrong_tail=digests[f"controls/wrong-tail.{texts.suffix}"],
+        uncompilable=digests[f"controls/uncompilable.{texts.suffix}"],
+        runtime=f"{{name: {RUNTIME.name}, torch: {RUNTIME.torch}, triton: {RUNTIME.triton}}}",
     )
-    return files | answers | {DECLARATION: declaration}
+    return files | {DECLARATION: declaration}
+
+
+def _written(experiment: str, skill: str, version: str, texts: Texts) -> dict[str, bytes]:
+    """What the author writes beside the declaration."""
+    entry = entry_of(experiment)
+    task = Template(texts.task).substitute(entry=entry)
+    return {
+        "base_task.md": _filled(template.BASE_TASK, task=task),
+        "harness.py": _filled(template.HARNESS, entry=entry, arguments=texts.arguments),
+        "analysis.md": _filled(template.ANALYSIS, experiment=experiment, skill=skill, skill_version=version),
+        f"controls/right.{texts.suffix}": _filled(texts.right, entry=entry),
+        f"controls/wrong-tail.{texts.suffix}": _filled(texts.wrong_tail, entry=entry),
+        f"controls/uncompilable.{texts.suffix}": _filled(texts.uncompilable, entry=entry),
+    }
+
+
+def _answers(entry: str, runs: int, texts: Texts) -> dict[str, bytes]:
+    """What a model's answers are to replace."""
+    stub = Template(texts.stub).substitute(entry=entry)
+    return {
+        f"outputs/{arm}/{number:02}.md": _filled(template.OUTPUT, arm=arm, fence=texts.fence, stub=stub)
+        for arm in ("without-skill", "with-skill")
+        for number in range(1, runs + 1)
+    }
 
 
 def entry_of(experiment: str) -> str:

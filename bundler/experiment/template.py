@@ -1,4 +1,4 @@
-"""The files of a new experiment, as string.Template has them.
+"""The files of a new experiment, as string.Template has them; what only Triton's candidates need as well.
 
 They are text in a Python file since a bundle holds bundler's Python files alone. The task is a toy,
 doubling a vector, so that all of it can be run before anything is filled in.
@@ -6,17 +6,46 @@ doubling a vector, so that all of it can be run before anything is filled in.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What differs between the languages that a candidate may be written in."""
+
+    suffix: str
+    """Of a control's file."""
+    fence: str
+    """The code block's language, in an output and in the extraction's rule."""
+    call: str
+    """The lines of experiment.yaml that say how a candidate is launched."""
+    grounds: str
+    running: str
+    """The grounds of ``grounds`` that run a kernel."""
+    task: str
+    """The toy task, in a sentence."""
+    stub: str
+    """The code of an output that is still to be replaced."""
+    arguments: str
+    """What the harness gives: the arguments of a function, or a launch's tensors."""
+    right: str
+    wrong_tail: str
+    uncompilable: str
+    how_uncompilable: str
+    """The control's summary, folded and indented as in experiment.yaml."""
+
+
 DECLARATION = """\
 schema: bundler/experiment/1
 id: $experiment
 title: "TODO(author): one line that says what is compared"
 skill: $skill
-language: triton
+language: $language
 entry: $entry
-base_task:
+${call}base_task:
   path: base_task.md
   sha256: $base_task
-extraction: only-block:python
+extraction: only-block:$fence
 
 # What you say before anything is run, and where. It is not changed afterwards: where the run turns out
 # otherwise, bundler check finds it, and a note goes to deviations.
@@ -28,7 +57,7 @@ plan:
   runs_an_arm: $runs
   path: proof/$experiment
   reference: float64 by NumPy, from the inputs as rounded to their dtype
-  grounds: [device, interpreter, compile]
+  grounds: [$grounds]
 
 # What is not known is written as unknown, never left out.
 model:
@@ -62,30 +91,30 @@ $outputs_with
     origin: control
     summary: Right on every case.
     expect: pass
+    "on": [$grounds]
     outputs:
-      - path: controls/right.py
+      - path: controls/right.$suffix
         sha256: $right
 
   - name: control-wrong-tail
     origin: control
     summary: >-
       Rounds the number of tiles down, so what comes after the last whole tile is never computed; right
-      elsewhere. It compiles, so only the grounds that run it can tell.
+      elsewhere. It compiles, so only a ground that runs it can tell.
     expect: fail
-    "on": [device, interpreter]
+    "on": [$running]
     outputs:
-      - path: controls/wrong-tail.py
+      - path: controls/wrong-tail.$suffix
         sha256: $wrong_tail
 
   - name: control-uncompilable
     origin: control
     summary: >-
-      Leaves a loop by break, which Triton compiles for no architecture; as plain Python, in the interpreter,
-      it is right. It shows that the compile grounds can tell.
+$how_uncompilable
     expect: fail
     "on": [compile]
     outputs:
-      - path: controls/uncompilable.py
+      - path: controls/uncompilable.$suffix
         sha256: $uncompilable
 
 harness:
@@ -116,6 +145,7 @@ cases:
         - {n: 4097}
       - - {layout: contiguous}
         - {layout: sliced}
+    grounds: [$grounds]
 
 architectures: [75, 80, 86, 89, 90, 100, 120]
 limits:
@@ -125,23 +155,29 @@ runtime: $runtime
 evidence: []
 
 notes: "TODO(author): what a reader should know, such as what no case covers"
+
+# What an experiment may say beside this; docs/experiments.md and docs/timing.md show each. An answer that is
+# judged as its caller uses it: leave compare out above, and let the harness define derive.
+#
+# derived:
+#   - name: norm
+#     compare: {atol: 0, rtol: 1.0e-5, nan: forbidden, reason: why}
+# timing: {cases: [n=4097/contiguous], bytes: 8 * n}
 """
 
 BASE_TASK = """\
 TODO(author): the task, as the model is given it in every arm. Its sha256, and those of the prompts, stand in
-experiment.yaml; bundler check says what they are.
+experiment.yaml; bundler declare writes them there.
 
-Write a Triton kernel and a function `$entry(x)` that returns 2 * x for a float32 vector x of any stride, as a
-contiguous tensor. Answer with one Python code block.
+$task
 """
 
 OUTPUT = """\
-TODO(author): replace this file by an unedited answer of the model in the arm $arm, and its sha256 in
-experiment.yaml by that of the answer's bytes.
+TODO(author): replace this file by an unedited answer of the model in the arm $arm. Its sha256 stands in
+experiment.yaml; bundler declare writes it there.
 
-```python
-def $entry(x):
-    raise NotImplementedError
+```$fence
+$stub
 ```
 """
 
@@ -155,7 +191,7 @@ import numpy as np
 
 
 def inputs(case, which, make):
-    """TODO(author): the arguments of $entry for set number `which`, as a list."""
+    """TODO(author): $arguments of $entry for set number `which`, as a list."""
     return [make.tensor(make.normal((case["n"],)), layout=case["layout"], gap=float("nan"))]
 
 
@@ -196,25 +232,44 @@ _BREAK = """\
             break
 """
 
-RIGHT = (
+_RIGHT = (
     "# TODO(author): a kernel for your task that is right on every case.\n"
     "#\n"
     "# A control, written with the harness: right on every case.\n"
 ) + _KERNEL.replace("BODY", "").replace("GRID", _ALL_BLOCKS)
 
-WRONG_TAIL = (
+_WRONG_TAIL = (
     "# TODO(author): a kernel for your task that is wrong in a way that a weak harness would miss.\n"
     "#\n"
     "# A control, written with the harness: wrong at a tail and nowhere else. The number of blocks is\n"
     "# rounded down, so what comes after the last whole block stays zero.\n"
 ) + _KERNEL.replace("BODY", "").replace("GRID", _WHOLE_BLOCKS)
 
-UNCOMPILABLE = (
+_UNCOMPILABLE = (
     "# TODO(author): a kernel for your task that no architecture compiles.\n"
     "#\n"
     "# A control, written with the harness. Triton compiles no `break`, whatever the architecture and the\n"
     "# shape; as plain Python the loop is right, which is how the interpreter runs it.\n"
 ) + _KERNEL.replace("BODY", _BREAK).replace("GRID", _ALL_BLOCKS)
+
+TRITON = Texts(
+    suffix="py",
+    fence="python",
+    call="",
+    grounds="device, interpreter, compile",
+    running="device, interpreter",
+    task="""\
+Write a Triton kernel and a function `$entry(x)` that returns 2 * x for a float32 vector x of any stride, as a
+contiguous tensor. Answer with one Python code block.""",
+    stub="def $entry(x):\n    raise NotImplementedError",
+    arguments="the arguments",
+    right=_RIGHT,
+    wrong_tail=_WRONG_TAIL,
+    uncompilable=_UNCOMPILABLE,
+    how_uncompilable="""\
+      Leaves a loop by break, which Triton compiles for no architecture; as plain Python, in the interpreter,
+      it is right. It shows that the compile grounds can tell.""",
+)
 
 ANALYSIS = """\
 # $experiment: what the skill $skill does to it

@@ -25,9 +25,12 @@ def test_a_sound_experiment_passes() -> None:
     assert result.exit_code == ExitCode.OK
     assert result.stdout.splitlines() == [
         str(SOUND),
+        "  warning  evidence: evidence/h200.json.gz was not recorded as pinned: "
+        "torch 2.11.0 here, 2.13.0 pinned",
+        "           → record it in the runtime that the experiment pins, or say in the notes why not",
         "  warning  plan: there is no plan, so no one can tell whether the run is as planned",
         "           → write plan: what was said before the run, and where",
-        "1 experiment, 0 errors, 1 warning",
+        "1 experiment, 0 errors, 2 warnings",
     ]
 
 

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from bundler.digest import Digest
 from bundler.errors import UsageError
 from bundler.experiment.check import MARK, check
+from bundler.experiment.digests import declare
 from bundler.experiment.finding import Severity
 from bundler.experiment.load import load
 from bundler.experiment.scaffold import RUNTIME, entry_of, scaffold
+from bundler.experiment.template import TRITON
+from bundler.experiment.template_cuda import CUDA
+from bundler.model.experiment import Ground, Language
 from bundler.runtime.lock import load_lock
 
 ROOT = Path(__file__).parents[2]
@@ -35,30 +38,24 @@ def root(tmp_path: Path) -> Path:
 
 def fill_in(folder: Path) -> None:
     """As an author would: every mark's words replaced, and the digests that changed with them."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "experiment.yaml"]
-    before = {path: Digest.of(path.read_bytes()) for path in files}
-    base_before = (folder / "base_task.md").read_bytes()
-    for path in [*files, folder / "experiment.yaml"]:
-        path.write_text(path.read_text().replace(MARK, "Filled in:"))
-    declared = (folder / "experiment.yaml").read_text()
-    for path, digest in before.items():
-        declared = declared.replace(digest, Digest.of(path.read_bytes()))
-    base = (folder / "base_task.md").read_bytes()
-    for prefix in (b"", guidance("0.2.0").encode() + b"\n"):
-        declared = declared.replace(Digest.of(prefix + base_before), Digest.of(prefix + base))
-    (folder / "experiment.yaml").write_text(declared)
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.write_text(path.read_text().replace(MARK, f"Filled in {path.name}:"))
+    declare(folder)
 
 
-def test_only_marks_are_left(root: Path) -> None:
-    folder = scaffold(root, ID, SKILL)
+@pytest.mark.parametrize("language", Language)
+def test_only_marks_are_left(root: Path, language: Language) -> None:
+    folder = scaffold(root, ID, SKILL, language=language)
     assert folder == root / "proof" / ID
     findings = check(folder).findings
     assert {f.rule for f in findings if f.severity is Severity.ERROR} == {"todo"}
     assert {f.rule for f in findings if f.severity is Severity.WARNING} == {"no-evidence"}
 
 
-def test_each_marked_place_is_listed(root: Path) -> None:
-    folder = scaffold(root, ID, SKILL, runs=1)
+@pytest.mark.parametrize("language", Language)
+def test_each_marked_place_is_listed(root: Path, language: Language) -> None:
+    folder = scaffold(root, ID, SKILL, runs=1, language=language)
     marks = sum(path.read_text().count(MARK) for path in folder.rglob("*") if path.is_file())
     listed = [finding.text for finding in check(folder).findings if finding.rule == "todo"]
     assert len(listed) == len(set(listed)) == marks
@@ -66,8 +63,9 @@ def test_each_marked_place_is_listed(root: Path) -> None:
         assert any(text.startswith(f"{name}:") for text in listed), name
 
 
-def test_filled_in_it_passes(root: Path) -> None:
-    folder = scaffold(root, ID, SKILL)
+@pytest.mark.parametrize("language", Language)
+def test_filled_in_it_passes(root: Path, language: Language) -> None:
+    folder = scaffold(root, ID, SKILL, language=language)
     fill_in(folder)
     one = check(folder)
     assert (one.errors, one.deviations) == (0, ())
@@ -87,13 +85,28 @@ def test_it_loads_as_it_is(root: Path) -> None:
         ast.parse(source)
 
 
-def test_its_controls_differ_in_what_they_say() -> None:
-    from bundler.experiment import template
+def test_in_cuda_it_says_how_a_kernel_is_launched(root: Path) -> None:
+    loaded = load(scaffold(root, ID, SKILL, language=Language.CUDA))
+    call = loaded.experiment.cuda
+    assert call is not None
+    assert [argument.name for argument in call.arguments] == ["x", "out", "n", "stride"]
+    assert {ground for case in loaded.experiment.expand() for ground in case.grounds} == {
+        Ground.DEVICE,
+        Ground.COMPILE,
+    }
+    for candidate in loaded.experiment.candidates():
+        assert b'extern "C" __global__ void row_max(' in loaded.sources[candidate.id], candidate.id
 
-    assert "triton.cdiv(n, _BLOCK)" in template.RIGHT
-    assert "blocks = n // _BLOCK" in template.WRONG_TAIL
-    assert "            break" in template.UNCOMPILABLE
-    assert "break" not in template.RIGHT.replace("breaks", "")
+
+def test_its_controls_differ_in_what_they_say() -> None:
+    assert "triton.cdiv(n, _BLOCK)" in TRITON.right
+    assert "blocks = n // _BLOCK" in TRITON.wrong_tail
+    assert "            break" in TRITON.uncompilable
+    assert "break" not in TRITON.right.replace("breaks", "")
+    assert "if (i < n)" in CUDA.right
+    assert "if (i < whole)" in CUDA.wrong_tail
+    assert "FLT_MAX)" in CUDA.uncompilable
+    assert "FLT_MAX" not in CUDA.right + CUDA.wrong_tail
 
 
 def test_the_runtime_is_the_locked_one() -> None:
