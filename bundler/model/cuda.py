@@ -13,6 +13,19 @@ Expression = Annotated[str | int, Field(union_mode="left_to_right")]
 """An integer, or arithmetic over a case's parameters: names, integers, ``+ - * // %``, ``min``, ``max``, and
 ``shape(i, d)`` and ``stride(i, d)`` of the harness's argument ``i`` (strides in elements)."""
 
+Option = Annotated[
+    str,
+    StringConstraints(
+        max_length=200,
+        pattern=r"^(-D[A-Za-z_][A-Za-z0-9_]*(=[^\s]*)?|-U[A-Za-z_][A-Za-z0-9_]*|--?use_fast_math"
+        r"|--?(ftz|prec-div|prec-sqrt|fmad)=(true|false)|--?maxrregcount=[0-9]{1,3}|--?std=c\+\+[0-9]{2}"
+        r"|--?(restrict|extra-device-vectorization|default-device|device-as-default-execution-space)"
+        r"|--ptxas-options=-O[0-3])$",
+    ),
+]
+"""An option of NVRTC's that changes what is computed, and neither reads nor writes files, nor names another
+architecture than the ground's."""
+
 
 class Scalar(enum.StrEnum):
     """C types of a kernel's scalar parameters."""
@@ -55,6 +68,13 @@ class CudaArgument(Frozen):
             raise ValueError(f"argument {self.name!r}: give one of input, output and value")
         return self
 
+    @property
+    def kernel_bytes(self) -> tuple[int, int]:
+        """The least and the most bytes that this parameter may have in the kernel: C++ converts integers."""
+        if self.value is None or self.type is Scalar.DOUBLE:
+            return (8, 8)
+        return (4, 4) if self.type is Scalar.FLOAT else (1, 8)
+
 
 class CudaCall(Frozen):
     """The launch of an ``extern "C" __global__`` function, as its caller in the base task does it."""
@@ -66,5 +86,5 @@ class CudaCall(Frozen):
     """Threads of a block in x, y, z."""
     shared_bytes: Expression = 0
     """Dynamic shared memory of a block."""
-    options: tuple[Annotated[str, StringConstraints(pattern=r"^-[^\s]*$", max_length=200)], ...] = ()
-    """For NVRTC, beside the architecture."""
+    options: tuple[Option, ...] = Field((), max_length=50)
+    """For NVRTC, beside the architecture: macros, arithmetic, registers, the language's version."""

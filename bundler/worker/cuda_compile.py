@@ -22,18 +22,20 @@ class Server:
         self._source = b""
         self._entry = ""
         self._options: list[str] = []
+        self._parameters: nvrtc.Parameters = ()
 
     def answer(self, message: wire.Message) -> tuple[Header, list[bytes]]:
         request = message.header
         if request["op"] == "load":
             self._source, self._entry = bytes(message.payload), request["entry"]
             self._options = request["options"]
+            self._parameters = request.get("parameters", ())
             return {"raised": None}, []
         return self._compile(int(request["sm"]))
 
     def _compile(self, sm: int) -> tuple[Header, list[bytes]]:
         try:
-            made = nvrtc.compile_source(self._source, self._entry, sm, self._options)
+            made = nvrtc.compile_source(self._source, self._entry, sm, self._options, self._parameters)
         except nvrtc.Unsupported as reason:
             return {"unsupported": str(reason)}, []
         except nvrtc.CompileFailed as failed:

@@ -53,7 +53,8 @@ class Kernel:
         torch.cuda.init()
         torch.empty(1, device="cuda")  # makes the device's primary context the current one
         major, minor = torch.cuda.get_device_capability()
-        made = nvrtc.compile_source(source, request["entry"], 10 * major + minor, request["options"])
+        sm, parameters = 10 * major + minor, request.get("parameters", ())
+        made = nvrtc.compile_source(source, request["entry"], sm, request["options"], parameters)
         self._function = Function(made.cubin, request["entry"])
         self._launched = launched
         self._guards: dict[torch.dtype, torch.Tensor] = {}
@@ -111,4 +112,7 @@ def _parameter(argument: Header, tensors: tuple[torch.Tensor, ...], output: _Out
     if "input" in argument:
         return ctypes.c_uint64(tensors[argument["input"]].data_ptr())
     value = argument["value"]
-    return SCALARS[argument["scalar"]](float.fromhex(value) if isinstance(value, str) else value)
+    if isinstance(value, str):
+        return SCALARS[argument["scalar"]](float.fromhex(value))
+    # Eight bytes, so that a kernel that takes a wider type, as C++ would let it, reads no others.
+    return ctypes.c_int64(SCALARS[argument["scalar"]](value).value)

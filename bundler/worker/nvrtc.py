@@ -16,6 +16,7 @@ from typing import Any
 
 from cuda.bindings import nvrtc
 
+from bundler.worker.cubin import has_kernel
 from bundler.worker.headers import STANDARD
 
 NAME = "candidate.cu"
@@ -28,6 +29,9 @@ _FOLDERS = {
     "crt": ("nvidia/cuda_nvcc/include",),
 }
 """Links in the working folder, and the first of which folders of site-packages each one leads to."""
+
+Parameters = Sequence[Sequence[Any]]
+"""Of each parameter its name, and the least and the most bytes that it may have in the kernel."""
 
 
 class CompileFailed(Exception):
@@ -57,18 +61,48 @@ def version() -> str:
     return f"{major}.{minor}"
 
 
-def compile_source(source: bytes, entry: str, sm: int, options: Sequence[str]) -> Compiled:
-    """PTX and cubin of ``source``, which has to define ``entry``. Raises CompileFailed, Unsupported."""
+def compile_source(
+    source: bytes, entry: str, sm: int, options: Sequence[str], parameters: Parameters = ()
+) -> Compiled:
+    """PTX and cubin of ``source``, which has to define ``entry``. Raises CompileFailed, Unsupported.
+
+    ``parameters``: how the kernel will be called; one that takes others is refused. Empty: not looked at.
+    """
     if sm not in _architectures():
         raise Unsupported(f"NVRTC {version()} compiles for no sm_{sm}")
     if b"\0" in source:
         raise CompileFailed("the source has a NUL byte")
     every = [f"--gpu-architecture=sm_{sm}", *_FIXED, *_include_options(), *options]
     ptx, cubin, log = _run(source, every)
-    if not re.search(rf"^\.visible \.entry {re.escape(entry)}\(".encode(), ptx, re.M):
+    # The PTX has what the source's asm says, comments too: that the cubin has the kernel is what counts.
+    taken = re.search(rf"^\.visible \.entry {re.escape(entry)}\(([^()]*)\)".encode(), ptx, re.M)
+    if taken is None or not has_kernel(cubin, entry):
         raise CompileFailed(f'the source defines no extern "C" __global__ function {entry!r}')
+    if len(re.findall(rf"\.entry\s+{re.escape(entry)}\b".encode(), ptx)) > 1:
+        raise CompileFailed(f"the PTX says more than once that it defines {entry!r}")
+    if parameters:
+        _check_parameters(taken[1].decode("utf-8", "replace"), entry, parameters)
     registers, shared, spills = usage(log, entry)
     return Compiled(ptx, cubin, registers, shared, spills)
+
+
+def _check_parameters(taken: str, entry: str, given: Parameters) -> None:
+    """The driver reads as much as the kernel declares, wherever that is. Raises CompileFailed."""
+    sizes = [_size(one) for one in taken.split(",") if one.strip()]
+    if len(sizes) != len(given):
+        raise CompileFailed(f"{entry!r} takes {len(sizes)} parameters and is called with {len(given)}")
+    for place, (size, (name, least, most)) in enumerate(zip(sizes, given, strict=True)):
+        if not least <= size <= most:
+            raise CompileFailed(
+                f"parameter {place} of {entry!r} has {size} bytes and is called with {name!r} of {most}"
+            )
+
+
+def _size(parameter: str) -> int:
+    """Bytes of ``.param .u64 .ptr .align 1 k_param_0``, or of ``.param .align 4 .b8 k_param_0[20]``."""
+    bits = re.search(r"\.[bfsu](8|16|32|64)\b", parameter)
+    count = re.search(r"\[(\d+)\]\s*$", parameter)
+    return (int(bits[1]) // 8 if bits else 0) * (int(count[1]) if count else 1)
 
 
 def usage(log: str, entry: str) -> tuple[int, int, int]:

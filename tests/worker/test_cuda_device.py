@@ -110,6 +110,16 @@ def test_a_timed_call_looks_at_nothing(kernel: Any, monkeypatch: pytest.MonkeyPa
     assert counts.tolist() == [0, 0]
 
 
+def test_a_wider_parameter_is_what_cpp_would_make_of_the_number() -> None:
+    for kind, value, wide in (
+        ("int", -3, -3),
+        ("unsigned int", 2**32 - 1, 2**32 - 1),
+        ("unsigned long long", 2**64 - 1, -1),
+    ):
+        parameter = cuda_device._parameter({"scalar": kind, "value": value}, (), None)
+        assert ctypes.c_int64.from_address(ctypes.addressof(parameter)).value == wide
+
+
 def test_an_empty_output(kernel: Any) -> None:
     shape = {"output": {"dtype": "float8_e5m2", "shape": [0, 3], "initial": "poison"}}
     kernel.launch = LAUNCH | {"arguments": [shape, *LAUNCH["arguments"][1:]], "returns": [0]}

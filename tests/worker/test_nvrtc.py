@@ -105,6 +105,45 @@ def test_what_is_refused(source: bytes, says: str) -> None:
     assert len(str(failed.value)) < 2000
 
 
+COMMENT = b'asm volatile("/*\\n.visible .entry saxpy(\\n.param .u64 a)\\n*/");'
+
+
+def test_a_comment_in_the_ptx_is_no_kernel() -> None:
+    source = b"#pragma message(\"x\\nptxas info    : Compiling entry function 'saxpy' for 'sm_90'\\n\\\n"
+    source += b'ptxas info    : Used 1 registers\\n")\n'
+    source += b'extern "C" __global__ void other(float* x) { ' + COMMENT + b" x[0] = 1; }\n"
+    with pytest.raises(nvrtc.CompileFailed, match="no extern"):
+        _made(source)
+    with pytest.raises(nvrtc.CompileFailed, match="more than once"):
+        _made(source + RIGHT)
+
+
+CALLED = [("x", 8, 8), ("y", 8, 8), ("a", 4, 4), ("n", 1, 8)]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ("const float* x, float* y, float a, int n", ""),
+        ("const float* x, float* y, float a, long long n", ""),
+        ("const float* x, float* y, float a", "takes 3 parameters and is called with 4"),
+        ("const float* x, float* y, float a, int n, int m", "takes 5 parameters and is called with 4"),
+        ("const float* x, float* y, double a, int n", "parameter 2 of 'k' has 8 bytes"),
+        ("const float* x, float* y, float a, Many n", "parameter 3 of 'k' has 20 bytes"),
+        ("float x, float* y, float a, int n", "parameter 0 of 'k' has 4 bytes"),
+        ("", "takes 0 parameters"),
+    ],
+)
+@pytest.mark.parametrize("sm", [75, 100])
+def test_a_kernel_takes_what_it_is_called_with(sm: int, parameters: str, says: str) -> None:
+    source = f'struct Many {{ int of[5]; }}; extern "C" __global__ void k({parameters}) {{}}'.encode()
+    if not says:
+        nvrtc.compile_source(source, "k", sm, (), CALLED)
+        return
+    with pytest.raises(nvrtc.CompileFailed, match=says):
+        nvrtc.compile_source(source, "k", sm, (), CALLED)
+
+
 def test_an_option_that_there_is_not() -> None:
     with pytest.raises(nvrtc.CompileFailed, match="--no-such-option"):
         nvrtc.compile_source(RIGHT, "saxpy", 90, ["--no-such-option"])
