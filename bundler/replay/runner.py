@@ -56,8 +56,13 @@ class Job:
         request = {"op": "load", "entry": self.experiment.entry}
         if self.language is Language.TRITON:
             return request
-        assert self.experiment.cuda is not None  # the model sees to it
-        return request | {"language": self.language.value, "options": list(self.experiment.cuda.options)}
+        call = self.experiment.cuda
+        assert call is not None  # the model sees to it
+        return request | {
+            "language": self.language.value,
+            "options": list(call.options),
+            "parameters": [[one.name, *one.kernel_bytes] for one in call.arguments],
+        }
 
 
 @dataclass
