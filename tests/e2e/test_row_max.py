@@ -43,7 +43,7 @@ def test_everything_is_reproduced_without_a_gpu(row_max: str) -> None:
     assert evidence.complete
     assert evidence.grounds["device"].status == "not-available"
     last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("REPRODUCED: 3,588 cells reproduced, 0 differ"), last
+    assert last.startswith("REPRODUCED: 3,840 cells reproduced, 0 differ"), last
 
 
 def test_any_user_may_run_it(row_max: str) -> None:
