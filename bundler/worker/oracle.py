@@ -7,6 +7,7 @@ reference go to the judge, and only the inputs go on.
 from __future__ import annotations
 
 import types
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,8 +78,20 @@ class Server:
             if any(name != case for name, _ in self._arguments):
                 self._arguments.clear()
             make = Make(request["seed"], case, which)
-            self._arguments[case, which] = list(self._harness.inputs(dict(request["params"]), which, make))
-        return self._arguments[case, which]
+            drawn = self._harness.inputs(dict(request["params"]), which, make)
+            self._arguments[case, which] = [_read_only(argument) for argument in drawn]
+        return list(self._arguments[case, which])
+
+
+def _read_only(argument: Any) -> Any:
+    """A tensor whose values a harness cannot change in place: later answers are made from them too."""
+    if not isinstance(argument, Tensor):
+        return argument
+    points = None if argument.points is None else types.MappingProxyType(dict(argument.points))
+    values = None if argument.values is None else argument.values.view()
+    if values is not None:
+        values.flags.writeable = False
+    return replace(argument, values=values, points=points)
 
 
 class _Parts:
@@ -133,6 +146,10 @@ def _answer(answer: Array | Scaled, parts: _Parts) -> Header:
         scale = np.broadcast_to(np.asarray(answer.scale, dtype=np.float64), values.shape)
         return _answer(values, parts) | {"scale": parts.add(scale.astype("<f8").tobytes())}
     dense = np.asarray(answer)
+    if dense.dtype.kind not in "biuf":
+        raise TypeError(f"an array of {dense.dtype} is no answer: numbers and bool are")
     kind = "int64" if dense.dtype.kind in "iub" else "float64"
+    if dense.dtype == np.uint64 and dense.size and int(dense.max()) >= 1 << 63:
+        raise ValueError(f"{dense.max()} is beyond int64")
     data = np.ascontiguousarray(dense, dtype=np.dtype(kind).newbyteorder("<")).tobytes()
     return {"dtype": kind, "shape": list(dense.shape), "data": parts.add(data)}

@@ -69,3 +69,53 @@ def test_a_cross_check_may_divide_by_zero(server: Server) -> None:
     header, parts = server.answer(Message(CASE | {"sets": 1, "answer": "cross-check"}))
     (answer,) = header["references"][0]
     assert np.isinf(_array(answer, "data", b"".join(parts), (2,))).all()
+
+
+IN_PLACE = HARNESS.replace(b"return np.zeros(2), Scaled", b"BODY; return np.zeros(2), Scaled")
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"arguments[0].values[0] = 7", "read-only"),
+        (b"arguments[0].values.sort()", "read-only"),
+        (b"arguments[0].values.__isub__(1)", "read-only"),
+    ],
+)
+def test_a_harness_cannot_change_what_later_answers_are_made_from(body: bytes, says: str) -> None:
+    server = Server("oracle")
+    server.answer(Message({"op": "load"}, IN_PLACE.replace(b"BODY", body)))
+    header, _ = server.answer(Message(CASE | {"answer": "reference"}))
+    assert says in header["raised"]["errors"][0][1]
+
+
+def test_points_and_the_list_are_not_shared_either() -> None:
+    server = Server("oracle")
+    source = b"def inputs(case, which, make):\n    return [make.sparse((4,), 0.0, {1: 2.0})]\n"
+    source += b"def reference(case, which, arguments):\n    arguments.append(1)\n    return len(arguments)\n"
+    source += b"def cross_check(case, which, arguments):\n    arguments[0].points[3] = 1.0\n"
+    server.answer(Message({"op": "load"}, source))
+    for _ in range(2):
+        header, parts = server.answer(Message(CASE | {"sets": 1, "answer": "reference"}))
+        assert np.frombuffer(b"".join(parts), "<i8").tolist() == [2]
+    header, _ = server.answer(Message(CASE | {"sets": 1, "answer": "cross-check"}))
+    assert "mappingproxy" in header["raised"]["errors"][0][1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (b"np.ones(2) * 1j", "complex128"),
+        (b"np.array(['1', '2'])", "<U1"),
+        (b"np.array([object(), 1])", "object"),
+        (b"None", "object"),
+        (b"np.array([2**63], dtype='u8')", "beyond int64"),
+        (b"[[1, 2], [3]]", "inhomogeneous"),
+    ],
+)
+def test_what_is_no_answer(answer: bytes, says: str) -> None:
+    server = Server("oracle")
+    server.answer(Message({"op": "load"}, HARNESS.replace(b"outputs[0] / arguments[0].values.sum()", answer)))
+    about = {"op": "derive", "which": 0, "outputs": [{"dtype": "float64", "shape": [1], "data": [0, 8]}]}
+    header, _ = server.answer(Message(CASE | about, bytes(8)))
+    assert says in header["raised"]["errors"][0][1]
