@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from bundler.experiment.load import Loaded
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Arm, Case, Origin, by_arm
-from bundler.model.outcome import NotRun, Passed, Wrong, kind, ran
+from bundler.model.outcome import NotRun, Outcome, Passed, Wrong, kind, ran
 from bundler.model.plan import Deviation
 from bundler.model.verdict import Verdict
 from bundler.report import summary
@@ -167,7 +167,8 @@ class Series(enum.StrEnum):
 
     WITHOUT = "without the skill"
     WITH = "with the skill"
-    OTHER = "no model's output"
+    RECONSTRUCTED = "reconstructed"
+    OTHER = "control"
 
 
 @dataclass(frozen=True)
@@ -178,6 +179,7 @@ class Point:
     series: Series
     size: int
     error: float
+    """Infinite where a value is no number, so that there is no distance to measure."""
     passed: bool
 
 
@@ -187,9 +189,23 @@ def exact(loaded: Loaded) -> bool:
 
 
 def size_names(loaded: Loaded) -> tuple[str, ...]:
-    """The parameters whose product is taken for a case's size: the whole numbers that every case has."""
+    """The parameters whose product is taken for a case's size: whole numbers that every case has.
+
+    Of these the ones that are named as an extent, where there are any: a mean or a count of blocks is a whole
+    number too, and no size. What is the same in every case would only shift the axis.
+    """
     cases = loaded.experiment.expand()
-    return tuple(name for name in cases[0].params if all(_whole(case.params.get(name)) for case in cases))
+    whole = [name for name in cases[0].params if all(_whole(case.params.get(name)) for case in cases)]
+    named = [name for name in whole if name in _EXTENTS] or whole
+    varying = [name for name in named if len({case.params[name] for case in cases}) > 1]
+    return tuple(varying or named)
+
+
+_EXTENTS = {
+    *("n", "m", "k", "rows", "cols", "columns", "batch", "height", "width", "depth", "channels", "length"),
+    *("longest", "size", "elements", "tokens", "heads", "heads_q", "seq", "seq_q", "seq_kv", "dim"),
+}
+"""Not heads_kv: grouped heads share their work with the query's."""
 
 
 def _whole(value: object) -> bool:
@@ -197,21 +213,28 @@ def _whole(value: object) -> bool:
 
 
 def points(loaded: Loaded, column: Column) -> list[Point]:
-    """Of every executed cell whose error was measured; cases of size 0 have none."""
+    """Of every executed cell whose values were compared; cases of size 0 have no place on the axis."""
     names = size_names(loaded)
     sizes = {case.id: _size(case, names) for case in loaded.experiment.expand()}
     series = {c.id: _series(c.arm) for c in loaded.experiment.candidates()}
     return [
-        Point(candidate, series[candidate], sizes[case], outcome.error, isinstance(outcome, Passed))
+        Point(candidate, series[candidate], sizes[case], error, isinstance(outcome, Passed))
         for candidate, row in column.group.report.cells.items()
         for case, outcome in row.items()
-        if isinstance(outcome, Passed | Wrong) and outcome.error is not None and sizes[case] > 0
+        if sizes[case] > 0 and (error := _error(outcome)) is not None
     ]
+
+
+def _error(outcome: Outcome) -> float | None:
+    """Wrong values of which no finite error is over the tolerance are such as have none: NaN, or infinite."""
+    if isinstance(outcome, Wrong) and outcome.what == "values" and (outcome.error or 0) <= 1:
+        return math.inf
+    return outcome.error if isinstance(outcome, Passed | Wrong) else None
 
 
 def _series(arm: Arm) -> Series:
     if arm.origin is not Origin.GENERATED:
-        return Series.OTHER
+        return Series.RECONSTRUCTED if arm.origin is Origin.RECONSTRUCTED else Series.OTHER
     return Series.WITH if arm.skill else Series.WITHOUT
 
 

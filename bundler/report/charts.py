@@ -92,39 +92,50 @@ def sign_of(name: str) -> str:
 def errors(points: Sequence[Point], title: str, size: str) -> str:
     """Error in units of the tolerance against size, both on a log axis; the tolerance is the line at 1.
 
-    An error of 0 has no place on a log axis and is drawn on the lowest line, which says so.
+    An error of 0 has no place on a log axis and is drawn on the lowest line, which says so; what is beyond
+    ``MOST``, or no number at all, on the highest.
     """
-    width, height, left, top = 680, 380, 80, 24
-    right, bottom = width - 20, height - 64
-    over = [p.error for p in points if p.error > 0]
-    low = min([math.floor(math.log10(e)) for e in over] + [-1]) - 1
-    high = max([math.ceil(math.log10(e)) for e in over] + [1])
+    width, height, left, top = 720, 380, 80, 24
+    right, bottom = width - 70, height - 64
+    powers = [math.log10(p.error) for p in points if 0 < p.error <= MOST]
+    low = min([math.floor(power) for power in powers] + [-1]) - 1
+    beyond = any(p.error > MOST for p in points)
+    high = max([math.ceil(power) for power in powers] + [1]) + beyond
     sizes = [math.log10(p.size) for p in points] or [0.0]
     first, last = math.floor(min(sizes)), max(math.ceil(max(sizes)), math.floor(min(sizes)) + 1)
 
     def at_x(size_: int) -> float:
-        return left + (math.log10(size_) - first) / (last - first) * (right - left)
+        return left + _ROOM + (math.log10(size_) - first) / (last - first) * (right - left - 2 * _ROOM)
 
     def at_y(error: float) -> float:
-        return bottom - ((math.log10(error) if error > 0 else low) - low) / (high - low) * (bottom - top)
+        power = low if error == 0 else high if error > MOST else math.log10(error)
+        return bottom - (power - low) / (high - low) * (bottom - top)
 
     parts = []
     for power in range(low, high + 1):
         y = at_y(10.0**power)
         parts.append(f'<line class="grid" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(text(left - 8, y + 4, "0" if power == low else _power(power), "end"))
+        name = "0" if power == low else "beyond" if beyond and power == high else _power(power)
+        parts.append(text(left - 8, y + 4, name, "end"))
     for power in range(first, last + 1):
         parts.append(text(at_x(10**power), bottom + 18, _power(power), "mid"))
     limit = at_y(1)
     parts.append(f'<line class="limit" x1="{left}" x2="{right}" y1="{limit:.1f}" y2="{limit:.1f}"/>')
-    parts.append(text(right, limit - 5, "tolerance", "end"))
+    parts.append(text(right + 6, limit + 4, "tolerance"))
     parts += [_mark(at_x(p.size), at_y(p.error), p) for p in points]
     parts.append(text((left + right) / 2, height - 26, f"size: {size}", "mid"))
     parts.append(text((left + right) / 2, height - 8, _key(points), "mid"))
     parts.append(f'<g transform="translate(16 {(top + bottom) / 2:.1f}) rotate(-90)">')
     parts.append(text(0, 0, "error / tolerance", "mid") + "</g>")
-    worst = max((p.error for p in points), default=0)
-    return svg(width, height, title, f"{len(points)} cells; largest error {worst:.3g} tolerances", parts)
+    worst = max((p.error for p in points if p.error <= MOST), default=0)
+    said = f"{len(points)} cells; largest error {worst:.3g} tolerances"
+    if beyond:
+        said += f"; {sum(p.error > MOST for p in points)} beyond {_power(9)}, or no number"
+    return svg(width, height, title, said, parts)
+
+
+MOST = 1e9
+"""Tolerances: an error over this many has no scale, since it only says how small the right value was."""
 
 
 def _key(points: Sequence[Point]) -> str:
@@ -139,14 +150,20 @@ def _power(power: int) -> str:
 _SHAPES = {
     Series.WITHOUT: ("○", "M{x} {y}m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z"),
     Series.WITH: ("□", "M{x} {y}m-4 -4h8v8h-8z"),
+    Series.RECONSTRUCTED: ("◇", "M{x} {y}m0 -5.5l4.5 5.5l-4.5 5.5l-4.5 -5.5z"),
     Series.OTHER: ("△", "M{x} {y}m0 -5l4.5 8.5h-9z"),
 }
 """A shape for each series; a filled one is wrong."""
+_ASIDE = {Series.WITHOUT: -9, Series.WITH: 0, Series.RECONSTRUCTED: 9, Series.OTHER: 18}
+"""Pixels beside the size's place, so that one series does not hide another."""
+_ROOM = 24
+"""For what stands aside at both ends of the axis."""
 
 
 def _mark(x: float, y: float, point: Point) -> str:
-    said = f"{point.candidate}, size {point.size:,}: {point.error:.3g} tolerances"
-    path = _SHAPES[point.series][1].format(x=f"{x:.1f}", y=f"{y:.1f}")
+    error = f"{point.error:.3g} tolerances" if math.isfinite(point.error) else "no number"
+    said = f"{point.candidate}, size {point.size:,}: {error}"
+    path = _SHAPES[point.series][1].format(x=f"{x + _ASIDE[point.series]:.1f}", y=f"{y:.1f}")
     return f'<path class="{"ok" if point.passed else "bad"}" d="{path}"><title>{safe(said)}</title></path>'
 
 

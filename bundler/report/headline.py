@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bundler.model.experiment import Arm, Candidate, Experiment, ModelFacts, Origin, by_arm
 from bundler.model.outcome import Outcome, Passed, ran
-from bundler.report import source_kernel
+from bundler.report import runs, source_kernel
 from bundler.report.across import Column
 from bundler.report.text import count, few
 
@@ -59,12 +59,16 @@ def remarks(experiment: Experiment, columns: Sequence[Column]) -> list[str]:
         if not column.valid
     ]
     decided = _decided(experiment, columns)
+    found += _chances(decided[1]) if decided and decided[0] != "interpreter" else []
     for column in columns:
         if decided and column.valid and column.kind != decided[0]:
             failed = [c.id for c in _generated(experiment) if _verdict(c, [column]) is False]
+            judged = [c for c in _generated(experiment) if _verdict(c, [column]) is not None]
             if failed:
                 limit = "; what the interpreter fails may be its own limit" * (column.kind == "interpreter")
-                found.append(f"On the ground {column.title}, {few(failed)} did not pass every case{limit}.")
+                every = len(failed) == len(judged) > 1
+                who = f"none of the {len(judged)} kernels passed" if every else f"{few(failed)} did not pass"
+                found.append(f"On the ground {column.title}, {who} every case{limit}.")
     for column in columns:
         ports = source_kernel.said(experiment, column.group.report)
         if ports and column.valid:
@@ -72,6 +76,17 @@ def remarks(experiment: Experiment, columns: Sequence[Column]) -> list[str]:
     if any(arm.origin is Origin.RECONSTRUCTED for arm in experiment.arms):
         found.append("What was reconstructed is shown, and counts neither for nor against the skill.")
     return found
+
+
+def _chances(arms: Sequence[_Answers]) -> list[str]:
+    """What chance explains of the arms' difference, for each arm with the skill that has one."""
+    without = _baseline(arms)
+    return [
+        said
+        for a in arms
+        if without and a.arm.skill and a.model == without.model
+        if (said := runs.chance((without.right, without.judged), (a.right, a.judged), a.arm.name))
+    ]
 
 
 def _decided(experiment: Experiment, columns: Sequence[Column]) -> tuple[str, list[_Answers]] | None:

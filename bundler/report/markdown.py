@@ -176,18 +176,26 @@ def troubles(facts: Facts) -> str:
         for found in summary.troubles(column.group):
             arm = arms[found.candidate]
             origin = "" if arm.origin is Origin.GENERATED else f" ({arm_note(arm)})"
-            what = f"{prose(found.candidate)}{origin} on {prose(column.title)}"
-            how = f"{count(len(found.cases), 'case')} {prose(found.kind)}: {prose(few(found.cases))}"
+            what = f"{prose(found.who)}{origin} on {prose(column.title)}"
+            each = " each" * (len(found.candidates) > 1)
+            how = f"{count(len(found.cases), 'case')}{each} {prose(found.kind)}: {prose(few(found.cases))}"
             lines.append(f"{what}: {how}" + (f"<br>{code(found.detail, 240)}" if found.detail else ""))
     return bullets(lines)
 
 
+def disagreeing(facts: Facts) -> list[summary.Disagreement]:
+    """Without the controls, which fail on some grounds on purpose."""
+    controls = {c.id for c in facts.loaded.experiment.candidates() if c.arm.is_control}
+    found = summary.disagreements([column.labelled for column in facts.columns if column.valid])
+    return [one for one in found if one.candidate not in controls]
+
+
 def disagreements(facts: Facts) -> str:
     """Where a kernel passes on one ground and not on another."""
-    found = summary.disagreements([column.labelled for column in facts.columns if column.valid])
+    found = disagreeing(facts)
     lines = [
-        f"{prose(d.candidate)}: {count(len(d.cases), 'case')} {prose(d.kind)} on {prose(d.ground)}, "
-        f"{prose(d.other_kind)} on {prose(d.other_ground)}: {prose(few(d.cases, 3))}"
+        f"{prose(d.who)}: {count(len(d.cases), 'case')}{' each' * (len(d.candidates) > 1)} {prose(d.kind)} "
+        f"on {prose(d.ground)}, {prose(d.other_kind)} on {prose(d.other_ground)}: {prose(few(d.cases, 3))}"
         for d in found
     ]
     return bullets(lines) + f"\n{LIMITS}\n" if lines else ""

@@ -85,17 +85,21 @@ def _outcome(column: Column, candidate: str, case: str) -> str:
 
 
 def _errors(facts: Facts, column: Column) -> Figure:
-    """An error of 0 stands at a tenth of the smallest other, since a log axis has no place for it."""
+    """An error of 0 stands at a tenth of the smallest other, since a log axis has no place for it; what is
+    beyond the largest that has a scale, or no number, at ten times that."""
     drawn = points(facts.loaded, column)
     floor = min([p.error for p in drawn if p.error > 0] + [0.1]) / 10
     figure = Figure(figsize=(7, 4))
     axes = figure.add_subplot()
-    for series, marker in zip(Series, "os^", strict=True):
+    for series, marker in zip(Series, "osD^", strict=True):
         for passed in (True, False):
             chosen = [p for p in drawn if p.passed is passed and p.series is series]
             said = f"{series}{'' if passed else ', wrong'}" if chosen else None
             colour = signs.LIGHT["passed"][1] if passed else "#a3160c"
-            sizes, heights = [p.size for p in chosen], [max(p.error, floor) for p in chosen]
+            sizes, heights = (
+                [p.size for p in chosen],
+                [min(max(p.error, floor), charts.MOST * 10) for p in chosen],
+            )
             fill = "none" if passed else colour
             axes.scatter(sizes, heights, marker=marker, facecolors=fill, edgecolors=colour, label=said)
     axes.axhline(1, color="#7a0c05", linestyle="--", label="tolerance")

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bundler.errors import UnavailableError
-from bundler.judge.statistics import ArmRuns, Contrast, Share, Shows, arm_runs, contrasts
+from bundler.judge.statistics import (
+    SIGNIFICANT,
+    ArmRuns,
+    Contrast,
+    Share,
+    Shows,
+    arm_runs,
+    contrasts,
+    fisher,
+    least_p,
+)
+from bundler.judge.statistics import share as share_of
 from bundler.model.experiment import Ground
 from bundler.report.across import Facts
 
@@ -34,6 +45,23 @@ def sentence(arms: Sequence[ArmRuns], contrast: Contrast) -> str:
         f"{contrast.with_} against {contrast.without}, {contrast.ground}: {after.passed} of {after.runs} "
         f"against {before.passed} of {before.runs}: {said} (Fisher's exact p = {contrast.p:.2g}).{few}"
     )
+
+
+def chance(without: tuple[int, int], with_: tuple[int, int], arm: str) -> str:
+    """Whether chance explains that ``(right, judged)`` differ; empty where the shares do not, or no scipy."""
+    (right, judged), (skilled, of) = without, with_
+    if right * of == skilled * judged:
+        return ""
+    try:
+        p = fisher(share_of(right, judged), share_of(skilled, of))
+        least = least_p(judged, of)
+    except UnavailableError:
+        return ""
+    more, number = "more" if skilled * judged > right * of else "fewer", f"Fisher's exact p = {p:.2g}"
+    if p <= SIGNIFICANT:
+        return f"Chance hardly explains that {more} are right in the arm {arm}: {number}."
+    few = "; no outcome of so few answers could have told otherwise" if least > SIGNIFICANT else ""
+    return f"That {more} are right in the arm {arm} may be chance: {number}{few}."
 
 
 def _uncounted(ground: Ground) -> str:

@@ -11,6 +11,7 @@ from bundler.model.evidence import Evidence, GroundReport
 from bundler.model.experiment import Experiment, by_arm
 from bundler.model.outcome import Failed, Outcome, Passed, kind, ran
 from bundler.model.verdict import Judgement, Verdict
+from bundler.report.error_text import told
 
 
 @dataclass(frozen=True)
@@ -76,14 +77,31 @@ def counts(experiment: Experiment, report: GroundReport) -> dict[str, Count]:
 
 @dataclass(frozen=True)
 class Trouble:
-    """The cells of one candidate on one group of grounds that did not pass in one way."""
+    """Cells on one group of grounds that did not pass in one way: of an arm's candidates that fail alike."""
 
-    candidate: str
+    candidates: tuple[str, ...]
+    """Of one arm, each with these cases."""
     ground: str
     kind: str
     cases: tuple[str, ...]
     detail: str
-    """Of the first of them."""
+    """Of the first candidate's first case."""
+
+    @property
+    def candidate(self) -> str:
+        """The first."""
+        return self.candidates[0]
+
+    @property
+    def who(self) -> str:
+        """All of them, in short."""
+        return names(self.candidates)
+
+
+def names(candidates: Sequence[str]) -> str:
+    """``with-skill/01, 03, 04``: candidates of one arm."""
+    first, *rest = candidates
+    return ", ".join([first, *(one.split("/", 1)[1] for one in rest)])
 
 
 def troubles(group: GroundGroup) -> list[Trouble]:
@@ -96,19 +114,35 @@ def troubles(group: GroundGroup) -> list[Trouble]:
                 key = (candidate, kind(outcome))
                 found.setdefault(key, []).append(case)
                 details.setdefault(key, detail(outcome))
-    return [Trouble(c, group.title, k, tuple(cases), details[c, k]) for (c, k), cases in found.items()]
+    alike: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for (candidate, how), its in found.items():
+        alike.setdefault((candidate.split("/")[0], how, tuple(its)), []).append(candidate)
+    return [
+        Trouble(tuple(who), group.title, how, its, details[who[0], how])
+        for (_, how, its), who in alike.items()
+    ]
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Cases of one candidate that two grounds see differently."""
+    """Cases that two grounds see differently, of an arm's candidates that they see alike."""
 
-    candidate: str
+    candidates: tuple[str, ...]
     ground: str
     kind: str
     other_ground: str
     other_kind: str
     cases: tuple[str, ...]
+
+    @property
+    def candidate(self) -> str:
+        """The first."""
+        return self.candidates[0]
+
+    @property
+    def who(self) -> str:
+        """All of them, in short."""
+        return names(self.candidates)
 
 
 def disagreements(all_groups: Sequence[GroundGroup]) -> list[Disagreement]:
@@ -124,7 +158,11 @@ def disagreements(all_groups: Sequence[GroundGroup]) -> list[Disagreement]:
                 if other is not None and _disagree(first, one, second, other):
                     key = (candidate, first.title, kind(one), second.title, kind(other))
                     found.setdefault(key, []).append(case)
-    return [Disagreement(*key, tuple(cases)) for key, cases in found.items()]
+    alike: dict[tuple[str, tuple[str, str, str, str], tuple[str, ...]], list[str]] = {}
+    for (candidate, one_ground, one_kind, other_ground, other_kind), its in found.items():
+        how = (one_ground, one_kind, other_ground, other_kind)
+        alike.setdefault((candidate.split("/")[0], how, tuple(its)), []).append(candidate)
+    return [Disagreement(tuple(who), *how, its) for (_, how, its), who in alike.items()]
 
 
 def _disagree(first: GroundGroup, one: Outcome, second: GroundGroup, other: Outcome) -> bool:
@@ -135,10 +173,9 @@ def _disagree(first: GroundGroup, one: Outcome, second: GroundGroup, other: Outc
 
 
 def detail(outcome: Outcome) -> str:
-    """What is known of an outcome beside its kind, in one text: the last line of an error, as a rule."""
+    """What is known of an outcome beside its kind, in one text; of an error, the line that tells most."""
     if isinstance(outcome, Failed):
-        lines = [line for line in outcome.error.splitlines() if line.strip()]
-        return lines[-1] if len(lines) > 1 else outcome.error
+        return told(outcome.error)
     return str(getattr(outcome, "detail", ""))
 
 

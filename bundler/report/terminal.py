@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import ascii_uppercase
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from bundler.model.evidence import Evidence, GroundReport
-from bundler.model.experiment import Arm, Experiment, Origin, by_arm
+from bundler.model.experiment import Arm, Candidate, Experiment, Origin, by_arm
 from bundler.model.host import Gpu, Host, Read, Value
 from bundler.model.outcome import Passed, kind, ran
 from bundler.model.verdict import GroundVerdict, Judgement, Verdict
-from bundler.report import source_kernel, summary
+from bundler.report import signs, source_kernel, summary
 from bundler.report import timings as timing_rows
 from bundler.report.across import Named
 from bundler.report.text import count, few, plain
@@ -42,7 +43,8 @@ def show(
     if matrix:
         for group in groups:
             if group.report.status != "not-available":
-                console.print(_matrix(experiment, group))
+                for part in _matrix(experiment, group, console.width):
+                    console.print(part)
     _troubles(console, experiment, groups)
     _disagreements(console, experiment, groups)
     _marks(console, groups)
@@ -160,31 +162,53 @@ def _count(found: summary.Count, report: GroundReport) -> Text:
     return Text(text, GOOD if found.passed == found.judged else BAD)
 
 
-def _matrix(experiment: Experiment, group: summary.GroundGroup) -> Table:
-    """Cases against arms on one group of grounds."""
-    table = Table(title=f"{group.title}: candidates passed", title_justify="left", title_style="bold")
-    table.add_column("case")
+def _matrix(experiment: Experiment, group: summary.GroundGroup, width: int) -> list[Table | Text]:
+    """Cases against arms on one group of grounds; where the names do not fit, letters and signs for them."""
     arms = list(by_arm(experiment))
-    for arm, _ in arms:
-        table.add_column(arm.name, justify="right")
-    cases = {case: None for row in group.report.cells.values() for case in row}
-    for case in cases:
-        row = []
-        for _, candidates in arms:
-            outcomes = [group.report.cells[c.id][case] for c in candidates if c.id in group.report.cells]
-            judged = [o for o in outcomes if ran(o)]
-            passed = sum(isinstance(o, Passed) for o in judged)
-            row.append(_case_cell(passed, len(judged), sorted({kind(o) for o in outcomes})))
+    cases = list({case: None for row in group.report.cells.values() for case in row})
+    rows = [[_case_cell(group.report, case, its, short=False) for _, its in arms] for case in cases]
+    names = [arm.name for arm, _ in arms]
+    if _width(cases, names, rows) <= width:
+        return [_table(group, cases, names, rows)]
+    rows = [[_case_cell(group.report, case, its, short=True) for _, its in arms] for case in cases]
+    letters = [ascii_uppercase[i] if i < len(ascii_uppercase) else str(i) for i in range(len(arms))]
+    legend = ", ".join(f"{letter} {name}" for letter, name in zip(letters, names, strict=True))
+    used = {mark for row in rows for cell in row for mark in cell.plain}
+    said = [f"{sign} {name}" for name, sign in signs.SIGNS.items() if sign in used]
+    table = _table(group, cases, letters, rows)
+    return [table, Text("; ".join([legend, ", ".join(said)] if said else [legend]), DIM)]
+
+
+def _width(cases: Sequence[str], names: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
+    """Of the table, nothing wrapped: each column's longest text, a space on either side, and the lines."""
+    columns = [[name, *(row[i].plain for row in rows)] for i, name in enumerate(names)]
+    return sum(max(map(len, column)) + 3 for column in [["case", *cases], *columns]) + 1
+
+
+def _table(
+    group: summary.GroundGroup, cases: Sequence[str], names: Sequence[str], rows: Sequence[Sequence[Text]]
+) -> Table:
+    table = Table(title=f"{group.title}: candidates passed", title_justify="left", title_style="bold")
+    table.add_column("case", overflow="fold", min_width=min(12, max(map(len, cases), default=0)))
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for case, row in zip(cases, rows, strict=True):
         table.add_row(Text(case), *row)
     return table
 
 
-def _case_cell(passed: int, judged: int, kinds: list[str]) -> Text:
+def _case_cell(report: GroundReport, case: str, candidates: Sequence[Candidate], *, short: bool) -> Text:
+    outcomes = [report.cells[c.id][case] for c in candidates if c.id in report.cells]
+    judged = [o for o in outcomes if ran(o)]
+    passed = sum(isinstance(o, Passed) for o in judged)
     if not judged:
         return Text("-", DIM)
-    if passed == judged:
-        return Text(f"{passed}/{judged}", GOOD)
-    return Text(f"{passed}/{judged} {', '.join(k for k in kinds if k not in ('passed', 'not-run'))}", BAD)
+    share = "" if short and len(candidates) == 1 else f"{passed}/{len(judged)}"
+    if passed == len(judged):
+        return Text(share or signs.SIGNS["passed"], GOOD)
+    kinds = sorted({kind(o) for o in judged if not isinstance(o, Passed)})
+    marked = "".join(dict.fromkeys(signs.SIGNS[signs.outcome_of(k)] for k in kinds))
+    return Text(f"{share} {marked if short else ', '.join(kinds)}".strip(), BAD)
 
 
 def _troubles(console: Console, experiment: Experiment, groups: list[summary.GroundGroup]) -> None:
@@ -198,15 +222,19 @@ def _troubles(console: Console, experiment: Experiment, groups: list[summary.Gro
         console.print(
             Text.assemble(
                 "  ",
-                (trouble.candidate, "bold"),
+                (trouble.who, "bold"),
                 (f" ({arm.origin}) " if arm.origin is not Origin.GENERATED else " ", DIM),
                 f"on {trouble.ground}: ",
-                (f"{len(trouble.cases)} {trouble.kind}", BAD),
+                (f"{len(trouble.cases)}{_each(trouble.candidates)} {trouble.kind}", BAD),
                 f": {few(trouble.cases)}",
             )
         )
         if trouble.detail:
             console.print(Text(f"      {plain(trouble.detail, 240)}", DIM))
+
+
+def _each(candidates: Sequence[str]) -> str:
+    return " each" if len(candidates) > 1 else ""
 
 
 def _disagreements(console: Console, experiment: Experiment, groups: list[summary.GroundGroup]) -> None:
@@ -219,9 +247,9 @@ def _disagreements(console: Console, experiment: Experiment, groups: list[summar
         console.print(
             Text.assemble(
                 "  ",
-                (one.candidate, "bold"),
-                f": {count(len(one.cases), 'case')} {one.kind} on {one.ground}, {one.other_kind} on "
-                f"{one.other_ground}: {few(one.cases, 3)}",
+                (one.who, "bold"),
+                f": {count(len(one.cases), 'case')}{_each(one.candidates)} {one.kind} "
+                f"on {one.ground}, {one.other_kind} on {one.other_ground}: {few(one.cases, 3)}",
             )
         )
     note = "What the interpreter passes need not compile, and what it fails may be its own limit."
@@ -258,7 +286,7 @@ def timings(console: Console, experiment: Experiment | None, evidence: Evidence)
     console.print(Text("\nTimings", "bold"))
     for row in found:
         style = GOOD if row.state == "admissible" else WARN
-        line = Text.assemble("  ", (row.candidate, "bold"), f" on {row.case}: ", (row.state, style))
+        line = Text.assemble("  ", (row.candidate, "bold"), f" on {plain(row.case)}: ", (row.state, style))
         console.print(line.append(f": {plain(row.value)}" if row.value else ""))
         for note in row.notes:
             console.print(Text(f"      {plain(note)}", DIM))

@@ -25,7 +25,7 @@ from bundler.report.pages import error_charts
 from tests.report.browser import Browser, browser, served
 from tests.report.test_markdown import GPU, MARKUP, PLAN
 from tests.report.test_terminal import FORGERIES
-from tests.small import UNCOMPILABLE, Small, answer, evidence, ground
+from tests.small import PASSED, UNCOMPILABLE, Small, answer, evidence, ground
 
 ROW_MAX = Path(__file__).parents[2] / "proof/portability/row-max"
 TOLERANT = {"atol": 1e-6, "rtol": 1e-5, "nan": "forbidden", "reason": "rounding"}
@@ -211,7 +211,7 @@ def test_an_authors_words_are_no_markup_of_the_page() -> None:
 def test_errors_are_drawn_against_size_where_there_is_a_tolerance(deviating: Facts) -> None:
     assert not exact(deviating.loaded)
     (column,) = deviating.columns
-    drawn = points(deviating.loaded, column)
+    drawn = [p for p in points(deviating.loaded, column) if p.series is not Series.OTHER]
     assert [(p.candidate, p.size, p.error, p.passed) for p in drawn] == [
         ("without-skill/01", 1, 0.0, True),
         ("without-skill/01", 100, 0.25, True),
@@ -221,13 +221,14 @@ def test_errors_are_drawn_against_size_where_there_is_a_tolerance(deviating: Fac
     assert name == "errors-device-laptop.svg"
     assert ">tolerance<" in svg
     assert len(re.findall('class="ok"', svg)) == 2
-    assert len(re.findall('class="bad"', svg)) == 1
+    assert len(re.findall('class="bad"', svg)) == 3  # and the control's two
+    assert ">beyond<" in svg  # which have no finite error
 
 
 def test_an_empty_case_has_no_place_on_a_log_axis(small: Small) -> None:
     small.declared["cases"] = [{"id": "n={n}", "axes": [[{"n": 0}, {"n": 8}]]}]
     loaded = small.load()
-    outcomes = {"with-skill/01": Passed(error=0.5)}
+    outcomes = {"with-skill/01": Passed(error=0.5), "control-wrong/control-wrong": PASSED}
     (column,) = columns((("host", evidence(loaded, {"device": ground(loaded, outcomes)})),))
     assert [point.size for point in points(loaded, column)] == [8]
 

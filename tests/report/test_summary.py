@@ -51,7 +51,7 @@ def test_troubles_are_grouped_by_candidate_and_kind(loaded: Loaded) -> None:
         },
     )
     (group,) = summary.groups(evidence(loaded, {"interpreter": report}))
-    assert [(t.candidate, t.kind, t.cases, t.detail) for t in summary.troubles(group)] == [
+    assert [(t.who, t.kind, t.cases, t.detail) for t in summary.troubles(group)] == [
         ("with-skill/01", "failed (compile)", ("n=1",), "AttributeError: 'int' object has no attribute 'to'"),
         ("with-skill/01", "wrong", ("n=100",), "2 of 100 elements"),
         ("control-wrong/control-wrong", "wrong", ("n=1", "n=100"), "2 of 100 elements"),

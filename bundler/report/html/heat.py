@@ -30,10 +30,15 @@ class HeatMap:
     arms: Sequence[tuple[Arm, Sequence[Candidate]]]
     rows: Sequence[tuple[str, Sequence[Cell]]]
     legend: Sequence[Cell]
+    left_out: int
+    """Cases of which nothing ran here while something did of others."""
 
 
 def heat_map(facts: Facts, column: Column) -> HeatMap:
-    """Every case of the experiment; a cell that the evidence lacks is not run."""
+    """Every case of the experiment; a cell that the evidence lacks is not run.
+
+    Where all cases look alike, as a compiled kernel's do, they are one row.
+    """
     cells = column.group.report.cells
     arms = [(arm, [c for c in cs if c.id in cells]) for arm, cs in by_arm(facts.loaded.experiment)]
     arms = [(arm, cs) for arm, cs in arms if cs]
@@ -41,9 +46,18 @@ def heat_map(facts: Facts, column: Column) -> HeatMap:
         (case.id, [_cell(cells[c.id].get(case.id)) for _, cs in arms for c in cs])
         for case in facts.loaded.experiment.expand()
     ]
+    ran = [(case, row) for case, row in rows if any(cell.name != "not-run" for cell in row)] or rows
+    left_out = len(rows) - len(ran)
+    rows = ran
+    if len(rows) > _FEW and len({tuple((cell.name, cell.more) for cell in row) for _, row in rows}) == 1:
+        rows = [(f"all {len(rows)} cases", rows[0][1])]
     seen = {cell.name for _, row in rows for cell in row}
     legend = [Cell(name, sign, name) for name, sign in signs.SIGNS.items() if name in seen]
-    return HeatMap(column, arms, rows, legend)
+    return HeatMap(column, arms, rows, legend, left_out)
+
+
+_FEW = 3
+"""So many rows are no trouble to read, alike or not."""
 
 
 def _cell(outcome: Outcome | None) -> Cell:

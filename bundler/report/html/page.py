@@ -11,18 +11,20 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from bundler.model.experiment import Arm
 from bundler.report import checked, runs
 from bundler.report import timings as timing_rows
-from bundler.report.across import Facts, exact, failures, never_judged, not_run, size_names
+from bundler.report.across import Column, Facts, exact, failures, never_judged, not_run, size_names
 from bundler.report.diff import changed, side_by_side
 from bundler.report.headline import remarks
 from bundler.report.hosts import arm_note, provenance
 from bundler.report.html import heat, style
 from bundler.report.html.author import rendered
-from bundler.report.markdown import LIMITS, first_line, hosts_of
+from bundler.report.markdown import LIMITS, disagreeing, first_line, hosts_of
 from bundler.report.pages import EXACT, UNMEASURED, error_charts, replay_commands
 from bundler.report.pairs import Pair, code_pairs, prompt_pairs
-from bundler.report.summary import disagreements, marks, troubles
+from bundler.report.parameters import by_parameter
+from bundler.report.summary import Trouble, marks, troubles
 from bundler.report.terminal import result
 from bundler.report.text import count, few, plain
 
@@ -66,9 +68,9 @@ def _values(facts: Facts) -> dict[str, object]:
         "never": never_judged(facts.evidence),
         "unrun": not_run(facts.evidence),
         "failures": failures(facts.loaded, columns),
-        "troubles": [(column, found) for column in columns for found in troubles(column.group)],
-        "arms": {c.id: c.arm for c in experiment.candidates()},
-        "disagreements": disagreements([column.labelled for column in columns if column.valid]),
+        "said": _said(facts),
+        "by_parameter": by_parameter(facts.loaded, columns),
+        "disagreements": disagreeing(facts),
         "limits": LIMITS,
         "marks": [(column, c, m) for column in columns for c, m in marks(column.group.report).items()],
         # charts.py escapes all that it is given.
@@ -89,6 +91,14 @@ def _values(facts: Facts) -> dict[str, object]:
         "provenance": provenance(facts),
         "commands": replay_commands(facts),
     }
+
+
+def _said(facts: Facts) -> list[tuple[bool, list[tuple[Column, Trouble, Arm]]]]:
+    """What did not pass: first of all but the controls, then, True, of those that fail on purpose."""
+    arms = {c.id: c.arm for c in facts.loaded.experiment.candidates()}
+    found = [(c, one, arms[one.candidate]) for c in facts.columns for one in troubles(c.group)]
+    parts = [(control, [f for f in found if f[2].is_control is control]) for control in (False, True)]
+    return [(control, its) for control, its in parts if its]
 
 
 def _diff(pair: Pair) -> dict[str, object]:
