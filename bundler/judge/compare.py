@@ -54,13 +54,14 @@ def _float8_values(dtype: str) -> Array:
 
 def decode(data: bytes | memoryview, dtype: str, shape: tuple[int, ...]) -> Array:
     """Little-endian bytes as float64, or int64 for integral dtypes."""
-    if dtype == "bfloat16":
-        bits = np.frombuffer(data, dtype="<u2").astype(np.uint32) << 16
-        return bits.view(np.float32).astype(np.float64).reshape(shape)
     if dtype in _FLOAT8:
         return _float8_values(dtype)[np.frombuffer(data, dtype=np.uint8)].reshape(shape)
-    raw = np.frombuffer(data, dtype=np.dtype(dtype).newbyteorder("<")).reshape(shape)
-    return raw.astype(np.int64 if dtype in INTEGRAL else np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN is a value like any other
+        if dtype == "bfloat16":
+            bits = np.frombuffer(data, dtype="<u2").astype(np.uint32) << 16
+            return bits.view(np.float32).astype(np.float64).reshape(shape)
+        raw = np.frombuffer(data, dtype=np.dtype(dtype).newbyteorder("<")).reshape(shape)
+        return raw.astype(np.int64 if dtype in INTEGRAL else np.float64)
 
 
 def round_to(reference: Array, dtype: str) -> Array:

@@ -166,10 +166,19 @@ def test_a_runtime_that_is_not_built(run: Run, small: Small, tmp_path: Path) -> 
 
 
 def test_an_output_that_cannot_be_written(run: Run, small: Small) -> None:
-    for output in ("/proc/x.tar", "/dev/null/x.tar", "/etc"):
+    for output in ("/proc/x.tar", "/dev/null/x.tar"):
         ended = run("freeze", small.write(), "--bare", "-o", output)
         assert (ended.code, ended.out) == (6, ""), output
         assert "\n  → " in ended.err
+
+
+def test_a_folder_that_is_no_bundle_is_left_alone(run: Run, small: Small, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/notes").write_text("keep")
+    ended = run("freeze", small.write(), "--bare", "-o", tmp_path / "mine")
+    assert (ended.code, ended.out) == (2, "")
+    assert "\n  → " in ended.err
+    assert (tmp_path / "mine/notes").read_text() == "keep"
 
 
 def test_a_folder_that_is_not_there_yet(run: Run, small: Small, tmp_path: Path) -> None:

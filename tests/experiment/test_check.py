@@ -93,7 +93,8 @@ def test_what_is_not_recorded_yet_is_a_warning(sound: Small) -> None:
 
 def test_row_max() -> None:
     one = check(ROOT / "proof/portability/row-max")
-    assert [(finding.severity, finding.rule) for finding in one.findings] == [("warning", "plan")]
+    # The H200 had another torch than is pinned.
+    assert [(f.severity, f.rule) for f in one.findings] == [("warning", "evidence"), ("warning", "plan")]
 
 
 @pytest.mark.parametrize("folder", experiments_below(ROOT / "proof"), ids=lambda path: path.name)

@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bundler.judge.compare import compare, decode, round_to
@@ -155,6 +155,7 @@ def test_the_rule_as_it_is_written(output: float, reference: float, atol: float,
 
 
 @given(st.binary(min_size=4, max_size=4))
+@example(bytes.fromhex("0000a07f"))  # a signalling NaN
 def test_any_bits_are_right_for_themselves(bits: bytes) -> None:
     value = struct.unpack("<f", bits)[0]
     output = decode(bits, "float32", (1,))
