@@ -237,4 +237,11 @@ def _stray(loaded: Loaded, evidence: Evidence) -> str:
                 return f"another candidate {candidate!r}, on {ground}, whose digest it does not have"
             if unknown := row.keys() - cases:
                 return f"another case {min(unknown)!r}, on {ground}"
+    for timed in evidence.timings.cells if evidence.timings else ():
+        if timed.candidate not in evidence.subject.candidates:
+            return f"another candidate {timed.candidate!r}, timed, whose digest it does not have"
+        if timed.case not in cases:
+            return f"another case {timed.case!r}, timed"
+    if unknown := evidence.cross_check.keys() - cases:
+        return f"another case {min(unknown)!r}, cross-checked"
     return ""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+_INTEGERS = 1 << 64
+"""No integer of a file is as large: one of a thousand digits is no number that arithmetic is safe with."""
 
 
 class Frozen(BaseModel):
-    """Immutable, and strict about what it is built from: no unknown field, no NaN."""
+    """Immutable, and strict about what it is built from: no unknown field, no NaN, no integer of over
+    64 bits."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -18,6 +22,13 @@ class Frozen(BaseModel):
         use_attribute_docstrings=True,
         ser_json_inf_nan="null",
     )
+
+    @model_validator(mode="after")
+    def _no_endless_integer(self) -> Self:
+        for name, value in self.__dict__.items():
+            if type(value) is int and not -_INTEGERS < value < _INTEGERS:
+                raise ValueError(f"{name} is an integer of over 64 bits")
+        return self
 
 
 def _inside(path: str) -> str:

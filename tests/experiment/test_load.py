@@ -298,6 +298,11 @@ def test_an_output_without_a_candidate(small: Small) -> None:
     assert refused(small).startswith("outputs/with-skill/01.md: 'only-block:python' does not fit")
 
 
+def _timed(**other: str) -> dict[str, Any]:
+    cell = {"candidate": "with-skill/01", "case": "n=1", "cache": "cold", "call_bytes": 0, "sets": 0}
+    return {"gpu": 0, "interleaved": True, "cells": [cell | {"not_timed": "no"} | other]}
+
+
 # --- recorded evidence -----------------------------------------------------------------------------------
 
 
@@ -324,6 +329,15 @@ def test_an_output_without_a_candidate(small: Small) -> None:
                 {"n=2": {"outcome": "passed"}}
             ),
             "another case 'n=2', on interpreter",
+        ),
+        (
+            lambda v: v.update(cross_check={"\x1b[2J": {"outcome": "passed"}}),
+            r"another case '\x1b[2J', cross-checked",
+        ),
+        (lambda v: v.update(timings=_timed(case="\x1b[2J")), r"another case '\x1b[2J', timed"),
+        (
+            lambda v: v.update(timings=_timed(candidate="with-skill/03")),
+            "another candidate 'with-skill/03', timed, whose digest it does not have",
         ),
     ],
 )

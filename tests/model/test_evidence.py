@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+from pydantic import ValidationError
+
 from bundler.model.evidence import Evidence, evidence_json
 from bundler.model.host import Gpu, Host, Read, Unread
 from bundler.model.outcome import Crashed, Mark, NotRun, Passed, TimedOut, Why
+from bundler.model.timing import ClockProbe
 from tests.small import KERNEL_MADE, UNCOMPILABLE, WRONG_VALUES, Small, evidence, ground
 
 HOST = Host(
@@ -56,3 +60,15 @@ def test_the_file_is_lean_and_has_a_line_for_a_candidate(small: Small) -> None:
     row = '"with-skill/01":{"n=1":{"outcome":"passed"},"n=100":{"outcome":"passed"}},'
     assert row in text.splitlines()
     assert "tuned" not in json.loads(text)["grounds"]["interpreter"]
+
+
+@pytest.mark.parametrize("digits", ["18446744073709551616", "-18446744073709551616", "1" + 400 * "0"])
+def test_an_integer_of_over_64_bits_is_none(digits: str) -> None:
+    """What takes such a number apart later, a division among it, would not be ready for it."""
+    for text, model in (
+        (f'{{"cycles":{digits},"ns":1}}', ClockProbe),
+        (f'{{"value":{digits},"call":"c"}}', Read),
+    ):
+        with pytest.raises(ValidationError):
+            model.model_validate_json(text)
+    assert ClockProbe(cycles=2**64 - 1, ns=1).mhz > 0

@@ -13,6 +13,7 @@ from bundler.judge.verdict import hold
 from bundler.model.evidence import Evidence
 from bundler.model.host import Gpu, Host, Read, Unread
 from bundler.model.outcome import Crashed, Mark, NotRun, Passed, Why
+from bundler.model.timing import Cache, TimedCell, Timings
 from bundler.report import terminal
 from tests.small import HOST, KERNEL_MADE, PASSED, UNCOMPILABLE, WRONG_VALUES, Small, evidence, ground
 
@@ -192,3 +193,13 @@ def test_a_long_text_is_cut(loaded: Loaded) -> None:
     out = shown(loaded, evidence(loaded, {"interpreter": ground(loaded, {"with-skill/01": long})}))
     assert "x" * 240 + "…" in out
     assert "x" * 241 not in out
+
+
+def test_a_timing_of_a_strange_case_forges_nothing(loaded: Loaded) -> None:
+    cell = TimedCell(
+        candidate="with-skill/01", case="\x1b[2J\nT", cache=Cache.COLD, call_bytes=0, sets=0, not_timed="\x1b]0;"
+    )
+    timings = Timings(gpu=0, interleaved=True, cells=(cell,))
+    text = shown(loaded, evidence(loaded, {"interpreter": ground(loaded)}, timings=timings))
+    assert "with-skill/01 on \\x1b[2J⏎T: not timed" in text
+    assert "\x1b" not in text
