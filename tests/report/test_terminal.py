@@ -197,7 +197,12 @@ def test_a_long_text_is_cut(loaded: Loaded) -> None:
 
 def test_a_timing_of_a_strange_case_forges_nothing(loaded: Loaded) -> None:
     cell = TimedCell(
-        candidate="with-skill/01", case="\x1b[2J\nT", cache=Cache.COLD, call_bytes=0, sets=0, not_timed="\x1b]0;"
+        candidate="with-skill/01",
+        case="\x1b[2J\nT",
+        cache=Cache.COLD,
+        call_bytes=0,
+        sets=0,
+        not_timed="\x1b]0;",
     )
     timings = Timings(gpu=0, interleaved=True, cells=(cell,))
     text = shown(loaded, evidence(loaded, {"interpreter": ground(loaded)}, timings=timings))
