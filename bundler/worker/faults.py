@@ -38,15 +38,28 @@ def describe(error: BaseException, *, phase: str | None = None) -> dict[str, Any
     return {
         "phase": phase or _phase(error, names),
         "errors": [[clean(name, 200), text_of(link)] for link, name in zip(chain[:4], names, strict=False)],
-        "resource": next((_RESOURCES[name] for name in names if name in _RESOURCES), None),
+        "resource": _resource(chain, names),
     }
+
+
+def _resource(chain: list[BaseException], names: list[str]) -> str | None:
+    """By the exception's name, or in CUDA's own words: a module that finds no memory is no torch error."""
+    found = next((_RESOURCES[name] for name in names if name in _RESOURCES), None)
+    return found or ("out-of-memory" if any(_is_out_of_memory(text_of(link)) for link in chain[:4]) else None)
+
+
+def _is_out_of_memory(text: str) -> bool:
+    return _is_cuda(text) and "out of memory" in text
 
 
 def is_sticky(error: BaseException) -> bool:
     """Whether the CUDA context may be lost, so that nothing more can be asked of this process."""
     text = text_of(error)
-    said = "CUDA error" in text or "[CUDA]" in text
-    return said and not any(harmless in text for harmless in _HARMLESS)
+    return _is_cuda(text) and not any(harmless in text for harmless in _HARMLESS)
+
+
+def _is_cuda(text: str) -> bool:
+    return "CUDA error" in text or "[CUDA]" in text
 
 
 def clean(text: str, most: int = MAX_TEXT) -> str:

@@ -170,3 +170,17 @@ def test_the_phase_goes_by_the_deepest_files() -> None:
 )
 def test_sticky_faults(text: str, sticky: bool) -> None:
     assert faults.is_sticky(RuntimeError(text)) is sticky
+
+
+@pytest.mark.parametrize(
+    ("text", "resource"),
+    [
+        ("cuModuleLoadData: CUDA error: out of memory (CUDA_ERROR_OUT_OF_MEMORY)", "out-of-memory"),
+        ("Triton Error [CUDA]: out of memory", "out-of-memory"),
+        ("CUDA error: an illegal memory access was encountered", None),
+        ("the candidate says that it is out of memory", None),
+    ],
+)
+def test_the_driver_says_that_memory_is_out(text: str, resource: str | None) -> None:
+    """Where candidates run side by side, one that fills the device would be another one's failure."""
+    assert _described(RuntimeError(text))["resource"] == resource
