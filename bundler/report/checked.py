@@ -18,7 +18,10 @@ def lines(facts: Facts) -> list[str]:
     if not found:
         return [f"{check.of}: declared, and no evidence has it."]
     said = [f"{check.of} again in NumPy. The author: {check.says}"]
-    said += [f"On {name}: {_fared(cells)}" for name, cells in found]
+    hosts: dict[str, list[str]] = {}
+    for name, cells in found:
+        hosts.setdefault(_fared(cells), []).append(name)
+    said += [f"On {', '.join(names)}: {fared}" for fared, names in hosts.items()]
     executing = [column for column in facts.columns if column.valid and column.kind != "compile"]
     return said + [_against(column, check.of, dict(found)) for column in executing]
 

@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bundler.report.across import Facts
+from bundler.report.html.page import page
 from tests.conftest import BROWSERS
 
 FLAGS = (
@@ -128,3 +130,21 @@ def served(folder: Path) -> Iterator[tuple[str, list[str]]]:
             yield f"http://127.0.0.1:{server.server_address[1]}", asked
         finally:
             server.shutdown()
+
+
+def read(window: Browser, selector: str) -> list[str]:
+    """The visible text of every element that ``selector`` finds."""
+    script = "return [...document.querySelectorAll(%s)].map(e => e.innerText)" % json.dumps(selector)  # noqa: UP031
+    found: list[str] = window.run(script)
+    return found
+
+
+def axe_finds_nothing(facts: Facts, window: Browser, folder: Path, axe: str, scheme: str) -> None:
+    """On the page of ``facts``, every part of it open: on a phone in the dark, on a desktop in the light."""
+    (folder / "report.html").write_text(page(facts))
+    window.size(390 if scheme == "dark" else 1280, 844)
+    window.scheme(scheme)
+    window.open((folder / "report.html").as_uri())
+    window.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+    found = window.run(axe + ";return axe.run().then(r => r.violations)")
+    assert [(v["impact"], v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found] == []

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import html.parser
-import json
 import re
 import subprocess
 import sys
-import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +19,7 @@ from bundler.report.gather import gather
 from bundler.report.html.author import rendered
 from bundler.report.html.page import page
 from bundler.report.pages import error_charts
-from tests.report.browser import Browser, browser, served
+from tests.report.browser import Browser, axe_finds_nothing, read, served
 from tests.report.test_markdown import GPU, MARKUP, PLAN
 from tests.report.test_terminal import FORGERIES
 from tests.small import PASSED, UNCOMPILABLE, Small, answer, evidence, ground
@@ -205,6 +202,11 @@ def test_an_authors_words_are_no_markup_of_the_page() -> None:
     assert r"\x1b[1m\u202e" in "".join(parsed.text)
 
 
+def test_the_empty_corner_of_an_authors_table_is_no_heading() -> None:
+    parsed = Parsed(rendered("| | a |\n|---|---|\n| b | 1 |\n"))
+    assert [tag for tag, _ in parsed.tags if tag in ("th", "td")] == ["td", "th", "td", "td"]
+
+
 # --- charts ----------------------------------------------------------------------------------------
 
 
@@ -296,19 +298,6 @@ def test_the_command_line_needs_neither_library() -> None:
 # --- in a browser ----------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with browser() as started:
-        yield started
-
-
-def read(window: Browser, selector: str) -> list[str]:
-    """The visible text of every element that ``selector`` finds."""
-    script = "return [...document.querySelectorAll(%s)].map(e => e.innerText)" % json.dumps(selector)  # noqa: UP031
-    found: list[str] = window.run(script)
-    return found
-
-
 @pytest.mark.browser
 @both
 def test_a_reader_sees_headline_matrix_and_deviations(facts: Facts, window: Browser, tmp_path: Path) -> None:
@@ -350,32 +339,9 @@ def test_the_page_does_not_scroll_sideways(facts: Facts, window: Browser, tmp_pa
     assert widths == [width, width, width]
 
 
-@pytest.fixture(scope="module")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """axe-core's source, from npm."""
-    folder = tmp_path_factory.mktemp("axe")
-    try:
-        subprocess.run(
-            ["npm", "pack", "axe-core@4"], cwd=folder, capture_output=True, check=True, timeout=120
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        pytest.skip(f"npm gave no axe-core: {error}")
-    (archive,) = folder.glob("axe-core-*.tgz")
-    with tarfile.open(archive) as tar:
-        member = tar.extractfile("package/axe.min.js")
-        assert member
-        return member.read().decode()
-
-
 @pytest.mark.browser
 @pytest.mark.network
 @both
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(facts: Facts, window: Browser, tmp_path: Path, axe: str, scheme: str) -> None:
-    (tmp_path / "report.html").write_text(page(facts))
-    window.size(390 if scheme == "dark" else 1280, 844)
-    window.scheme(scheme)
-    window.open((tmp_path / "report.html").as_uri())
-    window.run("document.querySelectorAll('details').forEach(d => d.open = true)")
-    found = window.run(axe + ";return axe.run().then(r => r.violations)")
-    assert [(v["impact"], v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found] == []
+    axe_finds_nothing(facts, window, tmp_path, axe, scheme)

@@ -29,6 +29,7 @@ def _safe(line: str) -> str:
 def _wrapped(tokens: Sequence[Token], parser: MarkdownIt) -> list[str]:
     """Tables and code in regions that scroll by themselves and can be reached by keyboard."""
     _lower(tokens)
+    _no_empty_heads(tokens)
     parts, renderer, number = [], parser.renderer, 0
     assert isinstance(renderer, RendererHTML)  # what a parser has unless told otherwise
     for token in tokens:
@@ -37,12 +38,19 @@ def _wrapped(tokens: Sequence[Token], parser: MarkdownIt) -> list[str]:
             name = "table" if token.type == "table_open" else "code"
             label = f"Scrolls: {name} {number} of the analysis"
             parts.append(f'<div class="scroll" role="region" aria-label="{label}" tabindex="0">')
-        if token.type == "th_open":
+        if token.type == "th_open" and token.tag == "th":
             token.attrSet("scope", "col")
         parts.append(renderer.render([token], parser.options, {}))
         if token.type in ("table_close", "fence", "code_block"):
             parts.append("</div>")
     return parts
+
+
+def _no_empty_heads(tokens: Sequence[Token]) -> None:
+    """The corner of a table is an empty cell, not a heading without a word."""
+    for opening, words, closing in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if opening.type == "th_open" and not words.content.strip():
+            opening.tag = closing.tag = "td"
 
 
 def _lower(tokens: Sequence[Token]) -> None:
