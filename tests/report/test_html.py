@@ -17,6 +17,7 @@ from bundler.report import charts, plots, signs
 from bundler.report.across import Facts, Point, Series, columns, exact, points
 from bundler.report.gather import gather
 from bundler.report.html.author import rendered
+from bundler.report.html.heat import heat_map
 from bundler.report.html.page import page
 from bundler.report.pages import error_charts
 from tests.report.browser import Browser, axe_finds_nothing, read, served
@@ -144,6 +145,19 @@ def test_a_cell_that_was_not_run_says_why(small: Small) -> None:
     facts = gather(loaded, [("x.json", evidence(loaded, {"device": ground(loaded, outcomes)}))])
     cell = '<td class="o-not-run" title="not-run: no-launch"><span aria-hidden="true">·</span>'
     assert page(facts).count(cell) == 1
+
+
+def test_cases_that_look_alike_are_one_row_and_cases_of_which_nothing_ran_none(small: Small) -> None:
+    small.declared["cases"] = [{"id": "n={n}", "axes": [[{"n": n} for n in range(1, 6)]]}]
+    loaded = small.load()
+    unrun = NotRun(why=Why.NO_LAUNCH)
+    mixed = {c: {f"n={n}": Passed() if n < 3 else unrun for n in range(1, 6)} for c in loaded.sources}
+    grounds = {"device": ground(loaded, mixed), "compile:sm_90": ground(loaded)}
+    facts = gather(loaded, [("x.json", evidence(loaded, grounds))])
+    device, compiled = (heat_map(facts, column) for column in facts.columns)
+    assert ([case for case, _ in device.rows], device.left_out) == (["n=1", "n=2"], 3)
+    assert ([case for case, _ in compiled.rows], compiled.left_out) == (["all 5 cases"], 0)
+    assert "3 cases of which nothing ran here" in page(facts)
 
 
 def test_the_same_facts_give_the_same_page(deviating: Facts) -> None:

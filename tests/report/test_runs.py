@@ -59,3 +59,18 @@ def test_a_cross_check_that_was_not_run_is_not_silent(small: Small) -> None:
     small.declared["cross_check"] = CHECK
     assert checked.lines(_facts(small)) == ["control-wrong/control-wrong: declared, and no evidence has it."]
     assert isinstance(PASSED, Passed)
+
+
+def test_what_chance_explains_of_the_arms_difference() -> None:
+    assert runs.chance((0, 5), (0, 5), "b") == ""
+    assert (
+        runs.chance((0, 5), (1, 5), "b")
+        == "That more are right in the arm b may be chance: Fisher's exact p = 1."
+    )
+    assert runs.chance((3, 3), (2, 3), "b") == (
+        "That fewer are right in the arm b may be chance: Fisher's exact p = 1; "
+        "no outcome of so few answers could have told otherwise."
+    )
+    assert runs.chance((0, 5), (5, 5), "b") == (
+        "Chance hardly explains that more are right in the arm b: Fisher's exact p = 0.0079."
+    )

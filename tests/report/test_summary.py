@@ -10,7 +10,7 @@ from bundler.model.outcome import Mark, NotRun, Passed, Why
 from bundler.report import summary
 from bundler.report.summary import Count, Unjudged
 from bundler.report.text import count, few, plain
-from tests.small import PASSED, UNCOMPILABLE, WRONG_VALUES, Small, evidence, ground
+from tests.small import PASSED, UNCOMPILABLE, WRONG_VALUES, Small, answer, evidence, ground
 
 OLD = NotRun(why=Why.NEEDS, detail="needs sm_90")
 
@@ -126,3 +126,19 @@ def test_counts_and_lists_in_words() -> None:
     assert count(2, "entry", "entries") == "2 entries"
     assert few(["a", "b"]) == "a, b"
     assert few([*"abcdefgh"]) == "a, b, c, d, e, f and 2 more"
+
+
+def test_answers_of_an_arm_that_fail_alike_share_a_line(small: Small) -> None:
+    outputs = [
+        small.file(f"outputs/with-skill/0{n}.md", answer(b"def double(x):\n    return x + x\n"))
+        for n in (1, 2, 3)
+    ]
+    small.arm("with-skill")["outputs"] = outputs
+    loaded = small.load()
+    broken = {"with-skill/01": UNCOMPILABLE, "with-skill/03": UNCOMPILABLE, "without-skill/01": UNCOMPILABLE}
+    now = evidence(loaded, {"compile:sm_90": ground(loaded, broken), "interpreter": ground(loaded)})
+    compiled, interpreted = summary.groups(now)
+    found = [(t.who, t.kind) for t in summary.troubles(compiled) if not t.candidate.startswith("control")]
+    assert found == [("without-skill/01", "failed (compile)"), ("with-skill/01, 03", "failed (compile)")]
+    apart = [d.who for d in summary.disagreements([compiled, interpreted])]
+    assert apart == ["without-skill/01", "with-skill/01, 03"]

@@ -14,7 +14,7 @@ from bundler.model.evidence import Evidence
 from bundler.model.host import Gpu, Host, Read, Unread
 from bundler.model.outcome import Crashed, Mark, NotRun, Passed, Why
 from bundler.model.timing import Cache, TimedCell, Timings
-from bundler.report import terminal
+from bundler.report import summary, terminal
 from tests.small import HOST, KERNEL_MADE, PASSED, UNCOMPILABLE, WRONG_VALUES, Small, evidence, ground
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -208,3 +208,18 @@ def test_a_timing_of_a_strange_case_forges_nothing(loaded: Loaded) -> None:
     text = shown(loaded, evidence(loaded, {"interpreter": ground(loaded)}, timings=timings))
     assert "with-skill/01 on \\x1b[2J⏎T: not timed" in text
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_matrix_names_every_arm_in_full_whatever_the_width(loaded: Loaded, width: int) -> None:
+    group = summary.groups(evidence(loaded, {"interpreter": ground(loaded, {"with-skill/01": UNCOMPILABLE})}))
+    console = Console(file=io.StringIO(), width=width, no_color=True, highlight=False)
+    parts = terminal._matrix(loaded.experiment, group[0], width)
+    for part in parts:
+        console.print(part)
+    assert isinstance(console.file, io.StringIO)
+    text = " ".join(console.file.getvalue().split())
+    assert "…" not in text
+    assert all(arm.name in text for arm in loaded.experiment.arms)
+    assert ("A without-skill" in text) is (width < 80)
+    assert ("✗ failed" in text) is (width < 80)
