@@ -19,6 +19,7 @@ from bundler.errors import ExitCode, UsageError
 from bundler.files import check_writable, write_whole
 from bundler.judge.verdict import exit_code, hold
 from bundler.model.evidence import Evidence, evidence_json
+from bundler.model.experiment import Experiment
 from bundler.replay.request import Watch
 from bundler.report import terminal
 from bundler.report.text import plain
@@ -77,7 +78,7 @@ def verify(
             try:
                 save(replayed.evidence)
             finally:  # a disk that has filled up since hides no verdict
-                code = _report(out, replayed, matrix)
+                code = _report(out, replayed, matrix, untimed=time)
     raise typer.Exit(code)
 
 
@@ -97,10 +98,26 @@ def _saver(name: str | None) -> Callable[[Evidence], None]:
     return lambda evidence: write_whole(Path(name), evidence_json(evidence))
 
 
-def _report(out: Console, replayed: Replayed, matrix: bool) -> ExitCode:
+def _report(out: Console, replayed: Replayed, matrix: bool, *, untimed: bool) -> ExitCode:
     verdict = hold(replayed.loaded.experiment, replayed.evidence, replayed.loaded.recorded)
     for note in replayed.notes:
         out.print(Text(plain(note), "dim"))
     loaded = replayed.loaded
+    if untimed and (why := why_untimed(loaded.experiment, replayed.evidence)):
+        out.print(Text(f"nothing was timed: {plain(why)}", "yellow"))
     terminal.show(out, loaded.experiment, replayed.evidence, verdict, matrix=matrix, recorded=loaded.recorded)
     return exit_code(replayed.evidence, verdict)
+
+
+def why_untimed(experiment: Experiment, evidence: Evidence) -> str:
+    """Why timing was asked for and no cell is listed as timed or not; empty where cells are listed."""
+    if evidence.timings is not None and evidence.timings.cells:
+        return ""
+    if experiment.timing is None:
+        return "the experiment names no cells for it (timing in experiment.yaml)"
+    device = evidence.grounds.get("device")
+    if device is None:
+        return "cells are timed on the device ground, which was not asked for"
+    if device.status != "judged":
+        return "cells are timed on the device, which was not judged here; the reason is below"
+    return "none of the cells that the experiment names was judged on the device"

@@ -33,11 +33,6 @@ def declare(folder: Path) -> tuple[Redeclared, ...]:
     text = read_file(folder, DECLARATION).decode()
     experiment = parse(text.encode(), str(folder / DECLARATION))
     root = root_of(folder, experiment)
-    if experiment.evidence or any((folder / "evidence").glob("*.json*")):
-        raise UsageError(
-            f"{str(folder)!r} has recorded evidence, which is of its files as they were declared",
-            hint="restore the files; or, where they were meant to change, remove the evidence first",
-        )
     changed: list[Redeclared] = []
     for output in _files(experiment):
         now = Digest.of(read_file(folder, output.path))
@@ -51,9 +46,19 @@ def declare(folder: Path) -> tuple[Redeclared, ...]:
             text = _with_prompt(text, arm, now)
             changed.append(Redeclared(f"the prompt of {arm.name}", now))
     if changed:
+        _nothing_recorded(folder, experiment, changed[0])
         parse(text.encode(), str(folder / DECLARATION))
         write_whole(folder / DECLARATION, text.encode())
     return tuple(changed)
+
+
+def _nothing_recorded(folder: Path, experiment: Experiment, first: Redeclared) -> None:
+    if experiment.evidence or any((folder / "evidence").glob("*.json*")):
+        raise UsageError(
+            f"{str(folder)!r} has recorded evidence, of its files as they were declared, and {first.of!r} "
+            "is another",
+            hint="restore the file; or, where it was meant to change, remove the evidence first",
+        )
 
 
 def _files(experiment: Experiment) -> tuple[Output, ...]:

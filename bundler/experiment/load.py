@@ -133,7 +133,8 @@ def verified(folder: Path, output: Output) -> bytes:
         raise BadExperiment(
             f"{str(folder / output.path)!r} is not what {DECLARATION} declares"
             f"{_line_endings(data, output.sha256)}: it has {found}, declared is {output.sha256}",
-            hint="restore the file as it was recorded; an output is never edited",
+            hint="restore the file as it was recorded; an output is never edited. While the experiment is "
+            "being made and has no evidence, write its digests again: bundler declare",
         )
     return data
 
