@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import bundler
+from bundler.model.experiment import Limits
+
+_GIB = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,14 @@ class Allowance:
     cpu_seconds: int = 3600
     anonymous_files: bool = False
     """memfd_create: CUDA's driver needs it. Nothing but a cgroup counts what is written there."""
+
+
+def allowance_for(limits: Limits, *, on_device: bool) -> Allowance:
+    """What a candidate may use under an experiment's limits."""
+    memory = int(limits.host_memory_gib * _GIB)
+    # Stand-ins of huge inputs are address space that is never touched, on top of the memory.
+    data = None if on_device else memory + 32 * _GIB
+    return Allowance(memory_bytes=memory, data_bytes=data, anonymous_files=on_device)
 
 
 _PASSED_ON = (

@@ -19,8 +19,9 @@ from bundler.model.evidence import Kernel
 from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown, TimedOut, Why
 from bundler.replay.allowance import Allowance
 from bundler.replay.oracle import Oracle
-from bundler.replay.process import SpawnFailed, Worker, Zygote
+from bundler.replay.process import SpawnFailed, Worker
 from bundler.replay.runner import HEADER_BYTES, Ask, Job, Unit, lost_when
+from bundler.replay.zygote import Zygote
 from bundler.worker import wire
 
 _PTX_BYTES = 256 << 20

@@ -18,8 +18,9 @@ from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown,
 from bundler.replay.architectures import shared_bytes_per_block
 from bundler.replay.compile import KernelTable
 from bundler.replay.oracle import Oracle
-from bundler.replay.process import Worker, Zygote
+from bundler.replay.process import Worker
 from bundler.replay.runner import HEADER_BYTES, Ask, Job, Session, Unit, lost_when, run_units
+from bundler.replay.zygote import Zygote
 from bundler.worker import wire
 
 _CODE_BYTES = 64 << 20

@@ -11,7 +11,8 @@ from bundler.model.experiment import Case
 from bundler.model.outcome import NotRun, Shown, Why
 from bundler.replay.allowance import Allowance
 from bundler.replay.compile import Assembler, KernelClaim
-from bundler.replay.process import SpawnFailed, Zygote
+from bundler.replay.process import SpawnFailed
+from bundler.replay.zygote import Zygote
 from bundler.worker import wire
 
 _PROBE_S = 120

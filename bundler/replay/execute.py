@@ -16,8 +16,9 @@ from bundler.judge.source_kernel import SourceOutputs
 from bundler.model.experiment import Case, Experiment, Language, Origin
 from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Why, Wrong
 from bundler.replay.oracle import CaseData, Oracle
-from bundler.replay.process import SpawnFailed, Worker, Zygote
+from bundler.replay.process import SpawnFailed, Worker
 from bundler.replay.runner import HEADER_BYTES, Ask, Job, Lost, Session, Unit, lost_when
+from bundler.replay.zygote import Zygote
 from bundler.worker import wire
 
 _FIT_S = 120
@@ -37,7 +38,7 @@ def caller(
         data = oracle.case(unit.case)
         try:
             experiment = job.experiment.judging(unit.case)
-            derive = _deriver(oracle, unit.case, experiment, data)
+            derive = deriving(oracle, unit.case, experiment, data)
             launch = launching(job, unit.case, data)
             against = _Against(job, unit.case, data, source_outputs or SourceOutputs())
             outcome = _call(experiment, worker, data, session, on_device, derive, launch, against)
@@ -54,7 +55,8 @@ def caller(
     return ask
 
 
-def _deriver(oracle: Oracle, case: Case, experiment: Experiment, data: CaseData) -> Derive:
+def deriving(oracle: Oracle, case: Case, experiment: Experiment, data: CaseData) -> Derive:
+    """What has the harness derive from a call's returned tensors; ``experiment`` as it judges the case."""
     first = len(experiment.returns)
 
     def derive(which: int, outputs: tuple[Array, ...]) -> tuple[Array, ...]:

@@ -17,7 +17,8 @@ from bundler.judge.reference import Reference
 from bundler.model.base import Frozen
 from bundler.model.experiment import Case, Experiment
 from bundler.replay.allowance import Allowance
-from bundler.replay.process import Worker, Zygote
+from bundler.replay.process import Worker
+from bundler.replay.zygote import Zygote
 from bundler.worker import wire
 
 _LIMITS = wire.Limits(header_bytes=1 << 20, payload_bytes=16 << 30)

@@ -1,161 +1,33 @@
-"""A zygote and its workers, as the judge sees them: started, asked, watched, killed."""
+"""A worker, as the judge sees it: one confined process, asked, watched, killed."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 import select
 import shutil
 import signal
-import socket
-import subprocess
-import sys
-import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from bundler.errors import UnavailableError
-from bundler.replay.allowance import Allowance, confinement, worker_environment, zygote_environment
+from bundler.replay.allowance import Allowance
 from bundler.replay.guard import Guard
 from bundler.worker import wire
-from bundler.worker.zygote import CONTROL_BYTES
 
-_SPAWN_TRIES = 5
 _GRACE_S = 2.0
 """How long a request may still be on its way once its answer is there."""
-_ZYGOTE_START_S = 180
 
 
 class SpawnFailed(Exception):
     """No worker could be forked and confined: never a candidate's fault. ``str`` is why."""
 
 
-class ZygoteFailed(Exception):
-    """The zygote could not start; ``str`` is its last output."""
-
-
-class Zygote:
-    """One process that has the imports of a flavour and forks workers."""
-
-    def __init__(self, flavour: str, *, environment: Mapping[str, str] | None = None) -> None:
-        self._flavour = flavour
-        self._lock = threading.Lock()
-        self._scratch = Path(tempfile.mkdtemp(prefix="bundler-"))
-        self._scratch.chmod(0o700)
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._control = ours
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-s", "-B", "-m", "bundler.worker", flavour],
-                stdin=theirs.fileno(),
-                stdout=self._log,
-                stderr=self._log,
-                env=zygote_environment(self._scratch, environment or {}),
-                cwd=self._scratch,
-                start_new_session=True,
-            )
-        try:
-            self._ask_ready()
-        except ZygoteFailed:
-            self.close()
-            raise
-
-    def _ask_ready(self) -> None:
-        self._control.settimeout(_ZYGOTE_START_S)
-        try:
-            ready = self._control.recv(CONTROL_BYTES)
-        except TimeoutError:
-            ready = b""
-        if not ready:
-            self._process.kill()
-            self._process.wait()
-            self._log.seek(0)
-            raise ZygoteFailed(self._log.read()[-2000:].decode(errors="replace").strip() or "no answer")
-        self._control.settimeout(None)
-
-    @property
-    def flavour(self) -> str:
-        """The kind of worker that it forks."""
-        return self._flavour
-
-    def spawn(self, allowance: Allowance) -> Worker:
-        """A new confined worker. Raises SpawnFailed; UnavailableError when the zygote itself has ended."""
-        scratch = Path(tempfile.mkdtemp(prefix="worker-", dir=self._scratch))
-        pipes = _Pipes()
-        request = {
-            "op": "spawn",
-            "scratch": str(scratch),
-            "environment": worker_environment(scratch),
-            "confinement": confinement(scratch, allowance),
-        }
-        try:
-            pid = self._fork(request, pipes)
-        except SpawnFailed:
-            pipes.close_ours()
-            scratch.rmdir()
-            raise
-        finally:
-            pipes.close_theirs()
-        return Worker(self, pid, pipes, scratch, allowance)
-
-    def _fork(self, request: dict[str, Any], pipes: _Pipes) -> int:
-        """The new worker's process id; tried again while another candidate's children fill the table."""
-        why = ""
-        for attempt in range(_SPAWN_TRIES):
-            time.sleep(attempt * 0.2)
-            with self._lock:
-                socket.send_fds(self._control, [json.dumps(request).encode()], pipes.theirs)
-                answer = self._answer()
-            if answer["pid"] is not None:
-                return int(answer["pid"])
-            why = str(answer["why"])
-        raise SpawnFailed(f"no process could be forked: {why}")
-
-    def wait(self, pid: int) -> int | None:
-        """The wait status of a worker that has ended or was killed; None when it does not go away."""
-        with self._lock:
-            try:
-                self._control.send(json.dumps({"op": "wait", "pid": pid}).encode())
-                status = self._answer()["status"]
-            except OSError:  # closed by an interrupt: the worker has died with the process
-                return None
-        return None if status is None else int(status)
-
-    def _answer(self) -> dict[str, Any]:
-        data = self._control.recv(CONTROL_BYTES)
-        if not data:
-            raise UnavailableError(
-                f"the {self._flavour} process that forks workers has ended",
-                hint="look for an out-of-memory kill in the system's log, then run the replay again",
-            )
-        answer: dict[str, Any] = json.loads(data)
-        return answer
-
-    def close(self) -> None:
-        """End the process; its workers die with it."""
-        self._control.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=2)
-        self._process.kill()
-        self._process.wait()
-        self._log.close()
-        shutil.rmtree(self._scratch, ignore_errors=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class _Pipes:
+class Pipes:
     """Requests, responses, output: our ends and the worker's."""
 
     def __init__(self) -> None:
@@ -165,10 +37,12 @@ class _Pipes:
         self.theirs = [their_requests, their_responses, their_output]
 
     def close_theirs(self) -> None:
+        """Once they were sent to the worker."""
         for fd in self.theirs:
             os.close(fd)
 
     def close_ours(self) -> None:
+        """Once the worker has ended, or was never forked."""
         for fd in (self.requests, self.responses, self.output):
             with contextlib.suppress(OSError):
                 os.close(fd)
@@ -186,8 +60,16 @@ class Ended:
 class Worker:
     """One confined process. Not for two threads at once."""
 
-    def __init__(self, zygote: Zygote, pid: int, pipes: _Pipes, scratch: Path, allowance: Allowance) -> None:
-        self._zygote = zygote
+    def __init__(
+        self,
+        wait: Callable[[int], int | None],
+        pid: int,
+        pipes: Pipes,
+        scratch: Path,
+        allowance: Allowance,
+    ) -> None:
+        """``wait`` gives the wait status of the process with a number, as its parent does."""
+        self._wait = wait
         self._pid = pid
         self._pipes = pipes
         self._scratch = scratch
@@ -261,7 +143,7 @@ class Worker:
         # A leader that has ended stays a zombie until it is waited for, so its group's number is not reused.
         self.kill()
         self._guard.stop()
-        status = self._zygote.wait(self._pid)
+        status = self._wait(self._pid)
         os.close(self._pidfd)
         self._pipes.close_ours()
         shutil.rmtree(self._scratch, ignore_errors=True)

@@ -14,7 +14,8 @@ from bundler.judge.claims import Raised
 from bundler.model.experiment import Candidate, Case, Experiment, Language
 from bundler.model.outcome import Crashed, Mark, NotRun, Outcome, Passed, TimedOut, Why
 from bundler.replay.allowance import Allowance
-from bundler.replay.process import Ended, SpawnFailed, Worker, Zygote
+from bundler.replay.process import Ended, SpawnFailed, Worker
+from bundler.replay.zygote import Zygote
 from bundler.worker import wire
 
 HELLO_S = 120

@@ -16,11 +16,12 @@ from bundler.model.outcome import Mark, Outcome, Passed, kind
 from bundler.model.timing import Cache, Method, ProcessTiming, TimedCell, TimingPlan, Timings
 from bundler.replay.allowance import Allowance
 from bundler.replay.oracle import CaseData, Oracle
-from bundler.replay.process import Zygote
 from bundler.replay.runner import Job
 from bundler.replay.timed_process import Target, TimedProcess
+from bundler.replay.zygote import Zygote
 from bundler.timing.judge import judge_timing
-from bundler.timing.rules import FLUSH_L2, MIN_PROCESSES
+from bundler.timing.peaks import FLUSH_L2
+from bundler.timing.samples import MIN_PROCESSES
 
 Grid = Mapping[str, Mapping[str, Outcome]]
 

@@ -23,6 +23,10 @@ class Finding:
     text: str
 
 
+Findings = Iterator[Finding]
+"""What one rule says: nothing, or all that it sees."""
+
+
 def withheld(text: str) -> Finding:
     """The timing may not be claimed."""
     return Finding("withheld", text)
@@ -78,12 +82,6 @@ class Measured:
     def median(self) -> float | None:
         """The median of the processes' medians, µs; None without samples."""
         return float(np.median(self.medians)) if self.medians else None
-
-    @cached_property
-    def overall(self) -> float | None:
-        """The mean of all samples, µs. Unlike the median it cannot hide calls that do the work of others."""
-        samples = [sample for process in self.cell.processes for sample in process.samples_us]
-        return float(np.mean(samples)) if samples else None
 
     def samples(self, *phases: Phase) -> Iterator[HostSample]:
         """The device's samples of these phases."""

@@ -6,36 +6,38 @@ from collections.abc import Callable
 
 from bundler.model.host import Gpu, Host
 from bundler.model.timing import Reason, State, TimedCell, Timings, TimingVerdict
-from bundler.timing import rules, witness
-from bundler.timing.facts import Kind, Measured
+from bundler.timing import clocks, others, peaks, samples, witness
+from bundler.timing.facts import Findings, Kind, Measured
 
-Rule = Callable[[Measured], rules.Findings]
+Rule = Callable[[Measured], Findings]
 
 RULES: tuple[tuple[str, str, Rule], ...] = (
-    ("T01", "working-set", rules.working_set),
-    ("T02", "flush", rules.flushed),
-    ("T03", "bandwidth", rules.bandwidth),
-    ("T04", "arithmetic", rules.arithmetic),
-    ("T05", "sm-clock", rules.sm_clock),
-    ("T06", "sm-clock-drift", rules.sm_drift),
-    ("T07", "memory-clock", rules.memory_clock),
-    ("T08", "slowdown", rules.slowdown_bits),
-    ("T09", "slowdown-counters", rules.slowdown_counters),
-    ("T10", "power-cap", rules.power_cap),
-    ("T11", "idle", rules.idle),
-    ("T12", "spread", rules.spread),
-    ("T13", "trend", rules.trend),
-    ("T14", "processes-apart", rules.processes_agree),
-    ("T15", "samples", rules.enough_samples),
-    ("T16", "processes", rules.enough_processes),
-    ("T17", "launch-bound", rules.launch_bound),
-    ("T18", "launch-inside", rules.launch_inside),
-    ("T19", "other-process", rules.others),
-    ("T20", "process-list", rules.list_readable),
-    ("T21", "shared-device", rules.shared),
+    ("T01", "working-set", peaks.working_set),
+    ("T02", "flush", peaks.flushed),
+    ("T03", "bandwidth", peaks.bandwidth),
+    ("T04", "arithmetic", peaks.arithmetic),
+    ("T05", "sm-clock", clocks.sm_clock),
+    ("T06", "sm-clock-drift", clocks.sm_drift),
+    ("T07", "memory-clock", clocks.memory_clock),
+    ("T08", "slowdown", clocks.slowdown_bits),
+    ("T09", "slowdown-counters", clocks.slowdown_counters),
+    ("T10", "power-cap", clocks.power_cap),
+    ("T11", "idle", clocks.idle),
+    ("T12", "spread", samples.spread),
+    ("T13", "trend", samples.trend),
+    ("T14", "processes-apart", samples.processes_agree),
+    ("T15", "samples", samples.enough_samples),
+    ("T16", "processes", samples.enough_processes),
+    ("T17", "launch-bound", samples.launch_bound),
+    ("T18", "launch-inside", samples.launch_inside),
+    ("T19", "other-process", others.others),
+    ("T20", "process-list", others.list_readable),
+    ("T21", "shared-device", others.shared),
     ("T22", "disputed", witness.disputed),
     ("T23", "outputs", witness.outputs),
 )
+"""Each looks at one thing and says all that it sees. A threshold's source stands below it, in the rule's
+file; where it says "chosen here", there is none, and the sentence says why."""
 
 
 def judge_timing(cell: TimedCell, gpu: Gpu | None) -> TimingVerdict | None:

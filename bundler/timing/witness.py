@@ -1,12 +1,11 @@
-"""The rules that hold a worker's claims against what the judge saw itself."""
+"""T22 and T23: the rules that hold a worker's claims against what the judge saw itself."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from bundler.model.timing import Method, ProcessTiming
-from bundler.timing.facts import Measured, undetermined, withheld
-from bundler.timing.rules import Findings
+from bundler.timing.facts import Findings, Measured, undetermined, withheld
 from bundler.timing.stopwatch import slope
 
 DISPUTE_SHARE = 0.25

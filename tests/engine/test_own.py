@@ -113,7 +113,7 @@ def test_another_replayer_is_run_where_the_user_says_so(
     archive: Callable[[Sequence[Entry]], Archive], temporary: Path
 ) -> None:
     """And it is all its own: neither it nor the processes that it starts import what is installed."""
-    worker, replay = "bundler/worker/zygote.py", "bundler/replay/process.py"
+    worker, replay = "bundler/worker/zygote.py", "bundler/replay/zygote.py"
     files = {e.path: e.data for e in other_version()}
     files[worker] = files[worker].replace(b'"ready": self', b'"ready": "x" + self')
     files[replay] = files[replay].replace(b"        if not ready:", b"        if b'\"x' not in ready:")

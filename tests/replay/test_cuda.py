@@ -271,8 +271,8 @@ def test_dynamic_shared_memory_on_the_device(tmp_path: Path, size: int, expected
 
 
 def test_an_nvrtc_that_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bundler.replay import replay as module
-    from bundler.replay.process import Zygote, ZygoteFailed
+    from bundler.replay import grounds_compiled
+    from bundler.replay.zygote import Zygote, ZygoteFailed
 
     class Refusing(Zygote):
         def __init__(self, flavour: str, **options: Any) -> None:
@@ -280,7 +280,7 @@ def test_an_nvrtc_that_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.Monk
                 raise ZygoteFailed("ModuleNotFoundError: No module named 'cuda'")
             super().__init__(flavour, **options)
 
-    monkeypatch.setattr(module, "Zygote", Refusing)
+    monkeypatch.setattr(grounds_compiled, "Zygote", Refusing)
     report = _replayed(Toy(tmp_path), architectures=(90,)).grounds["compile:sm_90"]
     assert report.status == "not-available"
     assert "No module named 'cuda'" in report.reason

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from bundler.model.outcome import Crashed, Failed, NotRun, Outcome, Passed, Phase, TimedOut, Why, kind
 from bundler.replay.device import Device
+from bundler.replay.drive import Answers, Work, drive
 from bundler.replay.pool import crowded_out, device_jobs, run_all
-from bundler.replay.replay import _Replay
+from bundler.replay.record import Record
 from bundler.replay.request import Request, Watch
 from bundler.replay.runner import Job, Session, Unit
 from tests.small import Small
@@ -67,30 +68,35 @@ def test_ctrl_c_ends_what_the_tasks_wait_for() -> None:
     assert stop.is_set()
 
 
+def _driven(
+    small: Small, run: Callable[[Job, Session, list[Unit]], Answers], jobs: int
+) -> dict[str, dict[str, Outcome]]:
+    """The device's cells, once ``run`` has had every candidate."""
+    record = Record(small.load(), Request(device=True, interpreter=False), Watch())
+    units = [Unit(case, ("device",)) for case in record.cases]
+    drive(record, Work(("device",), lambda _: units, run, (), lambda: None), jobs)
+    return record.cells.snapshot()["device"]
+
+
 def test_a_cell_that_crowding_may_explain_is_tried_again_alone(small: Small) -> None:
     """On the device two at a time: the second try, with nothing beside it, is what counts."""
-    one = _Replay(small.load(), Request(device=True, interpreter=False), Watch())
     tries: list[str] = []
 
-    def run(job: Job, session: Session, its: list[Unit]) -> Iterator[tuple[Unit, dict[str, Outcome]]]:
+    def run(job: Job, session: Session, its: list[Unit]) -> Answers:
         for unit in its:
             name = f"{job.candidate.id} on {unit.case.id}"
             out: Outcome = Passed() if name in tries or unit.case.id == "n=1" else TimedOut(limit_seconds=1)
             tries.append(name)
             yield unit, {"device": out}
 
-    one._drive([], ["device"], lambda _: [Unit(case, ("device",)) for case in one._cases], run, jobs=2)
-    cells = one._cells.snapshot()["device"]
+    cells = _driven(small, run, jobs=2)
     assert {kind(outcome) for row in cells.values() for outcome in row.values()} == {"passed"}
     assert sorted(tries) == sorted([f"{c} on n=1" for c in cells] + [f"{c} on n=100" for c in cells] * 2)
 
 
 def test_alone_the_first_try_counts(small: Small) -> None:
-    one = _Replay(small.load(), Request(device=True, interpreter=False), Watch())
-
-    def run(job: Job, session: Session, its: list[Unit]) -> Iterator[tuple[Unit, dict[str, Outcome]]]:
+    def run(job: Job, session: Session, its: list[Unit]) -> Answers:
         yield from ((unit, {"device": TimedOut(limit_seconds=1)}) for unit in its)
 
-    one._drive([], ["device"], lambda _: [Unit(case, ("device",)) for case in one._cases], run, jobs=1)
-    cells = one._cells.snapshot()["device"]
+    cells = _driven(small, run, jobs=1)
     assert {kind(outcome) for row in cells.values() for outcome in row.values()} == {"timed-out"}

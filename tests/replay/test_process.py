@@ -14,7 +14,8 @@ import pytest
 
 from bundler.replay.allowance import Allowance, readable_paths
 from bundler.replay.guard import watch_state
-from bundler.replay.process import SpawnFailed, Worker, Zygote
+from bundler.replay.process import SpawnFailed, Worker
+from bundler.replay.zygote import Zygote
 from bundler.worker import sandbox, wire
 from bundler.worker import zygote as zygote_module
 

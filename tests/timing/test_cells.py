@@ -11,7 +11,7 @@ from bundler.errors import BadExperiment
 from bundler.experiment.load import Loaded
 from bundler.model.outcome import Mark, Outcome, Passed, Wrong
 from bundler.model.timing import State, Timings
-from bundler.replay import timed_process
+from bundler.replay import rounds, timed_process, watcher
 from bundler.replay.allowance import Allowance
 from bundler.replay.timing import Bench, time_cells
 from tests.small import Small
@@ -25,12 +25,12 @@ N = L2
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timed_process, "WARM_S", 0.0)
-    monkeypatch.setattr(timed_process, "_REPEATS", 2)
-    monkeypatch.setattr(timed_process, "_FEWEST_ROUNDS", 2)
-    monkeypatch.setattr(timed_process, "_MOST_ROUNDS", 10)
+    monkeypatch.setattr(rounds, "_REPEATS", 2)
+    monkeypatch.setattr(rounds, "_FEWEST_ROUNDS", 2)
+    monkeypatch.setattr(rounds, "_MOST_ROUNDS", 10)
     monkeypatch.setattr(timed_process, "CAP_S", 0.05)
-    monkeypatch.setattr(timed_process, "_SAMPLE_S", 0.001)
-    monkeypatch.setattr(timed_process, "_now_s", lambda: FakeGpu.clock_s)
+    monkeypatch.setattr(watcher, "_SAMPLE_S", 0.001)
+    monkeypatch.setattr(rounds, "_now_s", lambda: FakeGpu.clock_s)
 
 
 def _loaded(small: Small, **timing: Any) -> Loaded:

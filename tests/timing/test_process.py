@@ -10,7 +10,7 @@ import pytest
 from bundler.digest import Digest
 from bundler.model.experiment import Experiment
 from bundler.model.timing import Cache, Method, State, TimedCell
-from bundler.replay import timed_process
+from bundler.replay import rounds, timed_process, watcher
 from bundler.replay.allowance import Allowance
 from bundler.replay.runner import Job
 from bundler.replay.timed_process import Target, TimedProcess
@@ -28,12 +28,12 @@ SIZE = 1 << 16
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timed_process, "WARM_S", 0.0)
-    monkeypatch.setattr(timed_process, "_REPEATS", 2)
-    monkeypatch.setattr(timed_process, "_FEWEST_ROUNDS", 2)
-    monkeypatch.setattr(timed_process, "_MOST_ROUNDS", 10)
+    monkeypatch.setattr(rounds, "_REPEATS", 2)
+    monkeypatch.setattr(rounds, "_FEWEST_ROUNDS", 2)
+    monkeypatch.setattr(rounds, "_MOST_ROUNDS", 10)
     monkeypatch.setattr(timed_process, "CAP_S", 0.05)
-    monkeypatch.setattr(timed_process, "_SAMPLE_S", 0.001)
-    monkeypatch.setattr(timed_process, "_now_s", lambda: FakeGpu.clock_s)
+    monkeypatch.setattr(watcher, "_SAMPLE_S", 0.001)
+    monkeypatch.setattr(rounds, "_now_s", lambda: FakeGpu.clock_s)
 
 
 def _experiment() -> Experiment:

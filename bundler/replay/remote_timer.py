@@ -1,0 +1,81 @@
+"""The timer in a worker, as the judge asks it: what it answers is a claim, and is held to the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import Field
+
+from bundler.judge.claims import CellClaim, Raised
+from bundler.model.base import Frozen
+from bundler.model.outcome import Shown
+from bundler.replay.process import Worker
+from bundler.replay.runner import HEADER_BYTES, HELLO_S, Job
+from bundler.worker import wire
+
+BATCH = 40
+"""The most samples that one request asks for."""
+
+
+class Stopped(Exception):
+    """The process can give no more; ``str`` is why."""
+
+
+class Done(Frozen):
+    """The answer to what takes no samples."""
+
+    raised: None
+    no_memory: Shown | None = None
+    persisting_reset: bool | None = None
+    covered: bool = True
+
+
+class SampleClaim(Frozen):
+    """Samples of calls, how many of them the device had to wait for, and its clock beside them."""
+
+    raised: None
+    us: tuple[float, ...] = Field((), max_length=BATCH)
+    starved: int = Field(0, ge=0, le=BATCH)
+    clocks: tuple[tuple[int, int], ...] = Field((), max_length=BATCH)
+
+
+class RemoteTimer:
+    """One worker that times. Every method raises Stopped, wire.WireError, or ValidationError."""
+
+    def __init__(self, worker: Worker, job: Job) -> None:
+        self._worker = worker
+        self._job = job
+
+    def load(self) -> None:
+        """Wait until the worker is confined, then have it load the candidate. Raises SpawnFailed too."""
+        self._worker.hello(HELLO_S)
+        self._message(self._job.load_request(), [self._job.source], 0, "loading it")
+
+    def do(self, action: str, parts: Sequence[Any] = (), **fields: Any) -> Done:
+        """Anything that takes no samples."""
+        return Done.model_validate(self._act(action, parts, 0, fields).header)
+
+    def sample(self, order: Sequence[int]) -> SampleClaim:
+        """One sample for each buffer of ``order``."""
+        return SampleClaim.model_validate(self._act("sample", [], 0, {"order": list(order)}).header)
+
+    def outputs(self, positions: Sequence[int], output_bytes: int) -> tuple[CellClaim, memoryview]:
+        """What some calls of the last samples returned, each in at most so many bytes."""
+        fields = {"positions": positions, "output_bytes": output_bytes}
+        message = self._act("outputs", [], output_bytes * len(positions), fields)
+        return CellClaim.model_validate({"calls": message.header["calls"]}), memoryview(message.payload)
+
+    def _act(self, action: str, parts: Sequence[Any], payload: int, fields: dict[str, Any]) -> wire.Message:
+        return self._message({"op": "time", "action": action, **fields}, parts, payload, action)
+
+    def _message(
+        self, header: dict[str, Any], parts: Sequence[Any], payload: int, during: str
+    ) -> wire.Message:
+        seconds = self._job.experiment.limits.cell_seconds
+        limits = wire.Limits(header_bytes=HEADER_BYTES, payload_bytes=payload)
+        message = self._worker.ask(header, parts, seconds=seconds, limits=limits)
+        if message.header.get("raised") is not None:
+            raised = Raised.model_validate(message.header["raised"]).outcome()
+            raise Stopped(f"{during}: {raised.error}")
+        return message

@@ -1,0 +1,49 @@
+"""The judge's own stopwatch: rounds of calls by its clock, to hold the worker's samples against."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from bundler.model.timing import Stopwatch
+from bundler.replay.remote_timer import RemoteTimer
+
+_REPEATS = 5
+_ROUNDS_S = 0.03
+_FEWEST_ROUNDS, _MOST_ROUNDS = 8, 200
+
+_now_s = time.perf_counter
+
+
+def time_rounds(
+    timer: RemoteTimer, order: Callable[[int], Sequence[int]], *, calls_a_round: int, without: bool
+) -> Stopwatch:
+    """N and 2N rounds with and, where asked for, without the call, again and again.
+
+    ``order`` gives buffers for so many rounds. Raises as RemoteTimer does.
+    """
+
+    def rounds(count: int, most: int, call: bool) -> tuple[float, bool]:
+        """Seconds for ``count`` rounds behind a block for ``most``, and whether all were behind it."""
+        buffers = order(count)
+        started = _now_s()
+        answer = timer.do("rounds", order=buffers, call=call, most=most)
+        return _now_s() - started, answer.covered
+
+    few = [rounds(n * _FEWEST_ROUNDS, 2 * _FEWEST_ROUNDS, True)[0] for n in (1, 2)]
+    each = max((few[1] - few[0]) / _FEWEST_ROUNDS, 1e-6)
+    count = int(min(_MOST_ROUNDS, max(_FEWEST_ROUNDS, _ROUNDS_S / each)))
+    with_call, without_call, covered = [], [], True
+    for _ in range(_REPEATS):
+        once, twice = (rounds(n * count, 2 * count, True) for n in (1, 2))
+        covered = covered and once[1] and twice[1]
+        with_call.append((once[0], twice[0]))
+        if without:
+            alone = [rounds(n * count, 2 * count, False)[0] for n in (1, 2)]
+            without_call.append((alone[0], alone[1]))
+    return Stopwatch(
+        calls=count * calls_a_round,
+        with_call=tuple(with_call),
+        without_call=tuple(without_call),
+        covered=covered,
+    )
