@@ -144,6 +144,9 @@ def _answer(answer: Array | Scaled, parts: _Parts) -> Header:
     if isinstance(answer, Scaled):
         values = np.asarray(answer.values)
         scale = np.broadcast_to(np.asarray(answer.scale, dtype=np.float64), values.shape)
+        # An endless tolerance would make anything right.
+        if (np.isfinite(values) & ~(np.isfinite(scale) & (scale >= 0))).any():
+            raise ValueError("a scale is negative, infinite or NaN where the reference is finite")
         return _answer(values, parts) | {"scale": parts.add(scale.astype("<f8").tobytes())}
     dense = np.asarray(answer)
     if dense.dtype.kind not in "biuf":

@@ -103,6 +103,25 @@ def test_points_and_the_list_are_not_shared_either() -> None:
 
 
 @pytest.mark.parametrize(
+    ("values", "scale", "taken"),
+    [
+        ("[1.0, 2.0]", "[0.0, 3.0]", True),
+        ("[1.0, np.inf]", "[1.0, np.inf]", True),
+        ("[1.0, np.nan]", "[1.0, np.nan]", True),
+        ("[1.0, 2.0]", "[1.0, np.inf]", False),
+        ("[1.0, 2.0]", "np.nan", False),
+        ("[1.0, 2.0]", "-1.0", False),
+    ],
+)
+def test_a_scale_makes_no_tolerance_endless(values: str, scale: str, taken: bool) -> None:
+    server = Server("oracle")
+    body = f"return Scaled(np.array({values}), {scale})".encode()
+    server.answer(Message({"op": "load"}, HARNESS.replace(b"return np.zeros(2), Scaled", body + b"; Scaled")))
+    header, _ = server.answer(Message(CASE | {"answer": "reference"}))
+    assert (header["raised"] is None) == taken
+
+
+@pytest.mark.parametrize(
     ("answer", "says"),
     [
         (b"np.ones(2) * 1j", "complex128"),
