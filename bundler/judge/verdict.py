@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bundler.errors import ExitCode
 from bundler.model.evidence import Evidence, GroundReport
-from bundler.model.experiment import Expect, Experiment
+from bundler.model.experiment import Arm, Expect, Experiment, Origin
 from bundler.model.outcome import NotRun, Outcome, Passed, kind
 from bundler.model.verdict import CellVerdict, GroundVerdict, Judgement, Verdict
 
@@ -14,13 +14,13 @@ from bundler.model.verdict import CellVerdict, GroundVerdict, Judgement, Verdict
 def hold(experiment: Experiment, replayed: Evidence, recorded: Sequence[tuple[str, Evidence]]) -> Verdict:
     """``recorded``: file name and evidence; for each ground the first that judged it is what counts.
 
-    A control that has to fail has to fail somewhere. On values of another seed it may do so in other cells
-    than were recorded, which says nothing of the claim: such cells are not judged.
+    Which cells of a control that has to fail, or of a reconstruction, are wrong may depend on the values. On
+    values of another seed such a cell that comes out otherwise is not judged: no claim rests on it.
     """
-    wrong = frozenset(c.id for c in experiment.candidates() if c.arm.expect is Expect.FAIL)
+    by_values = frozenset(c.id for c in experiment.candidates() if _may_vary(c.arm))
     return Verdict(
         grounds=tuple(
-            _ground(name, report, replayed, recorded, wrong) for name, report in replayed.grounds.items()
+            _ground(name, report, replayed, recorded, by_values) for name, report in replayed.grounds.items()
         ),
         complete=replayed.complete,
     )
@@ -31,7 +31,7 @@ def _ground(
     report: GroundReport,
     replayed: Evidence,
     recorded: Sequence[tuple[str, Evidence]],
-    wrong: frozenset[str],
+    by_values: frozenset[str],
 ) -> GroundVerdict:
     source, old_evidence, old = next(
         (
@@ -49,7 +49,7 @@ def _ground(
         for case, outcome in cases.items():
             before = old.cells.get(candidate, {}).get(case) if old else None
             cell = _cell(candidate, case, before, outcome, reason)
-            cells.append(_of_other_values(cell) if other_seed and candidate in wrong else cell)
+            cells.append(_of_other_values(cell) if other_seed and candidate in by_values else cell)
             if not reason and old_evidence and isinstance(before, Passed) and isinstance(outcome, Passed):
                 equal = _ptx(old_evidence, before) == _ptx(replayed, outcome)
                 if before.kernels or outcome.kernels:
@@ -86,14 +86,18 @@ def _cell(candidate: str, case: str, before: Outcome | None, now: Outcome, reaso
     return verdict(Judgement.REPRODUCED)
 
 
+def _may_vary(arm: Arm) -> bool:
+    return arm.origin is Origin.RECONSTRUCTED or arm.expect is Expect.FAIL
+
+
 _BY_VALUES = frozenset({"passed", "wrong"})
 
 
 def _of_other_values(cell: CellVerdict) -> CellVerdict:
-    """A control's cell, where only the values can have made the difference."""
+    """Such an arm's cell, where only the values can have made the difference."""
     if cell.judgement is not Judgement.DIFFERS or not {cell.recorded, cell.replayed} <= _BY_VALUES:
         return cell
-    why = "the seed is another, and this control has to fail somewhere, not in each of these cells"
+    why = "the seed is another, and which cells of this arm are wrong may depend on the values"
     return cell.model_copy(update={"judgement": Judgement.NOT_JUDGED, "why": why})
 
 

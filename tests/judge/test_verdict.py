@@ -1,4 +1,4 @@
-"""Controls on values of another seed: they have to fail somewhere, not in the recorded cells."""
+"""What came out otherwise on values of another seed: whose cells that excuses, and whose it does not."""
 
 from __future__ import annotations
 
@@ -38,9 +38,16 @@ def _held(small: Small, candidate: str, outcome: Any, seed: int) -> tuple[Judgem
         ("control-right/control-right", WRONG_VALUES, 7, Judgement.DIFFERS),
     ],
 )
-def test_another_seed_excuses_a_wrong_control_alone(
+def test_another_seed_excuses_what_no_claim_rests_on(
     small: Small, candidate: str, outcome: Any, seed: int, judgement: Judgement
 ) -> None:
     held, code = _held(small, candidate, outcome, seed)
     assert held is judgement
     assert (code is ExitCode.DIFFERS) == (judgement is Judgement.DIFFERS)
+
+
+def test_a_reconstruction_may_be_wrong_in_other_cells(small: Small) -> None:
+    output = small.file("reconstructed/old.py", b"import torch\n\n\ndef double(x):\n    return x\n")
+    small.declared["arms"].append({"name": "reconstructed", "origin": "reconstructed", "outputs": [output]})
+    assert _held(small, "reconstructed/old", WRONG_VALUES, 7)[0] is Judgement.NOT_JUDGED
+    assert _held(small, "reconstructed/old", WRONG_VALUES, 0)[0] is Judgement.DIFFERS

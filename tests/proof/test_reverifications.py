@@ -9,7 +9,6 @@ import pytest
 from bundler.errors import ExitCode
 from bundler.experiment.load import load, mismatch, parse_evidence
 from bundler.judge.verdict import exit_code, hold
-from bundler.model.experiment import Origin
 from bundler.model.verdict import Judgement
 
 ROOT = Path(__file__).parents[2]
@@ -24,9 +23,9 @@ EXPECTED = {
     "cuda-softmax-brief-h200-seed-7.json.gz": ("cuda/softmax-brief", 480, 0, 0),
     "cuda-softmax-h200-seed-7.json.gz": ("cuda/softmax", 480, 0, 0),
     "patterns-box-blur-h200-seed-7.json.gz": ("patterns/box-blur", 240, 0, 0),
-    # The reconstruction's error is near the tolerance in three cells, which other values decide otherwise.
-    "patterns-row-moments-brief-h200-seed-7.json.gz": ("patterns/row-moments-brief", 1049, 1, 0),
-    "patterns-row-moments-h200-seed-7.json.gz": ("patterns/row-moments", 818, 2, 5),
+    # Three cells of the reconstruction and eight of wrong controls come out otherwise on these values.
+    "patterns-row-moments-brief-h200-seed-7.json.gz": ("patterns/row-moments-brief", 1049, 0, 1),
+    "patterns-row-moments-h200-seed-7.json.gz": ("patterns/row-moments", 818, 0, 7),
     "portability-sgemm-h200-seed-7.json.gz": ("portability/sgemm", 110, 0, 0),
     "quantization-fp8-h200-seed-7.json.gz": ("quantization/fp8", 336, 0, 0),
     "quantization-int8-brief-h200-seed-7.json.gz": ("quantization/int8-brief", 219, 0, 1),
@@ -52,11 +51,7 @@ def test_the_recorded_cells_are_reproduced(name: str) -> None:
     assert verdict.count(Judgement.REPRODUCED) == reproduced
     assert verdict.count(Judgement.DIFFERS) == differ
     assert verdict.count(Judgement.NOT_JUDGED) == not_judged
-    assert exit_code(evidence, verdict) is (ExitCode.DIFFERS if differ else ExitCode.OK)
-    arms = {c.id: c.arm for c in loaded.experiment.candidates()}
-    cells = [cell for ground in verdict.grounds for cell in ground.cells]
-    differing = [arms[cell.candidate].origin for cell in cells if cell.judgement is Judgement.DIFFERS]
-    assert set(differing) <= {Origin.RECONSTRUCTED}, "no cell of a model's answer depends on the values"
+    assert exit_code(evidence, verdict) is ExitCode.OK
 
 
 def test_device_and_container_were_two_software_stacks() -> None:
