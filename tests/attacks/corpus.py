@@ -239,6 +239,8 @@ CORPUS: tuple[Entry, ...] = (
     _compiled("cuda-include-shadow", "failed (compile)"),
     _compiled("cuda-include-zeros", "timed-out", "crashed", "failed (compile)", group=CUDA_HANG),
     _compiled("cuda-template-bomb", "timed-out", "crashed", "failed (compile)", group=CUDA_HANG),
+    _compiled("cuda-huge-image", "timed-out", "crashed", "failed (compile)", group=CUDA_HANG),
+    _compiled("cuda-endless-constant", "timed-out", "crashed", "failed (compile)", group=CUDA_HANG),
     _compiled("cuda-no-entry", "failed (compile)"),
     _compiled("cuda-entry-in-a-comment", "failed (compile)"),
     _compiled("cuda-more-parameters", "failed (compile)"),
