@@ -21,10 +21,12 @@ from bundler.engine.target import parse
 from bundler.errors import UnavailableError, UsageError
 from bundler.experiment.load import Loaded
 from bundler.host import probe_host
+from bundler.model.experiment import Language
 from bundler.report.text import count, plain
 
 RUNTIME = Path("/usr/share/bundler/runtime.json")
 """Where a runtime lists what it is made of."""
+_SUFFIXES = {Language.TRITON: "py", Language.CUDA: "cu"}
 
 
 def loaded_target(text: str | None) -> AbstractContextManager[Loaded]:
@@ -107,10 +109,11 @@ def extract(
                 raise UsageError(f"{str(folder)!r} is not empty", hint=hint)
             for part in (f"proof/{loaded.experiment.id}", f"skills/{loaded.experiment.skill}"):
                 shutil.copytree(loaded.root / part, folder / part, copy_function=shutil.copyfile)
-            for candidate, source in loaded.sources.items():
-                path = folder / "candidates" / f"{candidate}.py"
+            for candidate in loaded.experiment.candidates():
+                suffix = _SUFFIXES[loaded.experiment.language_of(candidate.arm)]
+                path = folder / "candidates" / f"{candidate.id}.{suffix}"
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(source)
+                path.write_bytes(loaded.sources[candidate.id])
         except OSError as error:
             raise UnavailableError(
                 f"{str(folder)!r} cannot be written: {error.strerror or error}"[:500],

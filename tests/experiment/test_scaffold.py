@@ -6,7 +6,9 @@ import ast
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from bundler.cli.main import app
 from bundler.errors import UsageError
 from bundler.experiment.check import MARK, check
 from bundler.experiment.digests import declare
@@ -96,6 +98,14 @@ def test_in_cuda_it_says_how_a_kernel_is_launched(root: Path) -> None:
     }
     for candidate in loaded.experiment.candidates():
         assert b'extern "C" __global__ void row_max(' in loaded.sources[candidate.id], candidate.id
+
+
+def test_an_extracted_kernel_is_named_by_its_language(root: Path, tmp_path: Path) -> None:
+    folder = scaffold(root, ID, SKILL, language=Language.CUDA)
+    ended = CliRunner().invoke(app, ["extract", str(tmp_path / "out"), "--from", str(folder)])
+    assert ended.exit_code == 0
+    files = {path.name for path in (tmp_path / "out/candidates").rglob("*") if path.is_file()}
+    assert files == {"01.cu", "02.cu", "03.cu", "right.cu", "wrong-tail.cu", "uncompilable.cu"}
 
 
 def test_its_controls_differ_in_what_they_say() -> None:
