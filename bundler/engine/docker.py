@@ -142,7 +142,7 @@ class Container:
         prefix = folder.rsplit("/", 1)[-1] + "/"
         try:
             chunks, _ = self._made.get_archive(folder)
-            data = _limited(chunks, MAX_BUNDLE_BYTES, folder)
+            data = _limited(chunks, MAX_BUNDLE_BYTES, f"{folder} in the image is", _HINT)
         except NotFound:
             raise BadBundle(f"the image has no {folder}", hint=_HINT) from None
         except (APIError, RequestException) as error:
@@ -174,7 +174,7 @@ class Container:
                 stdout = self._attached(on_stderr)
             except KeyboardInterrupt:
                 self._made.stop(timeout=STOP_S)
-                stdout = _taken(self._made.logs(stdout=True, stderr=False, stream=True))
+                stdout = _printed(self._made.logs(stdout=True, stderr=False, stream=True))
                 if not stdout.strip():  # it had no cell yet, or did not heed
                     raise
             return Ran(int(self._made.wait()["StatusCode"]), stdout)
@@ -195,7 +195,7 @@ class Container:
         try:
             self._start()
             _hold(stdin)
-            return _taken(stdout())
+            return _printed(stdout())
         finally:
             stdin.close()
             # A container that goes on printing cannot be removed while somebody seems to listen.
@@ -218,17 +218,6 @@ def _hold(stdin: Any) -> None:
         getattr(stdin, "_sock", stdin).sendall(HELD)
 
 
-def _taken(stdout: Iterator[bytes]) -> bytes:
-    data = bytearray()
-    for more in stdout:
-        data += more
-        if len(data) > MAX_OUTPUT_BYTES:
-            raise BadBundle(
-                f"the container printed over {MAX_OUTPUT_BYTES} bytes", hint="do not trust this bundle"
-            )
-    return bytes(data)
-
-
 _HINT = "name an image that bundler froze"
 _LOGS = "look into the engine's log, and try again"
 
@@ -237,12 +226,15 @@ def _said(error: Exception) -> str:
     return str(getattr(error, "explanation", None) or error)[:300]
 
 
-def _limited(chunks: Iterator[bytes], most: int, what: str) -> bytes:
+def _limited(chunks: Iterator[bytes], most: int, what: str, hint: str) -> bytes:
+    """All of it. Raises BadBundle where it is over ``most`` bytes."""
     data = bytearray()
     for chunk in chunks:
         data += chunk
         if len(data) > most:
-            raise BadBundle(
-                f"{what} in the image is over {most} bytes", hint="name an image that bundler froze"
-            )
+            raise BadBundle(f"{what} over {most} bytes", hint=hint)
     return bytes(data)
+
+
+def _printed(chunks: Iterator[bytes]) -> bytes:
+    return _limited(chunks, MAX_OUTPUT_BYTES, "the container printed", "do not trust this bundle")
