@@ -28,11 +28,12 @@ SITES = {
     "torch": {
         "worker/candidate.py",
         "worker/cuda_device.py",
+        "worker/fresh.py",
         "worker/standin.py",
         "worker/tensors.py",
         "worker/timer.py",
     },
-    "triton": {"worker/assembler.py", "worker/candidate.py", "worker/standin.py"},
+    "triton": {"worker/assembler.py", "worker/launches.py", "worker/standin.py"},
     "docker": {"engine/docker.py"},
     "requests": {"engine/docker.py"},
     "pynvml": {"host/nvml.py"},

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import importlib
 import importlib.util
 import sys
@@ -18,14 +17,14 @@ from types import ModuleType
 from typing import Any
 
 import torch
-import triton
-from triton.runtime.autotuner import Autotuner
-from triton.runtime.interpreter import GridExecutor
 
 from bundler.worker import faults, standin, wire
 from bundler.worker.archs import ARCHITECTURES, INTERPRETER_SM
+from bundler.worker.fresh import PoisonFresh
+from bundler.worker.launches import LaunchCounter, tuned
 from bundler.worker.tensors import Inputs, describe, to_bytes
 from bundler.worker.timer import Timer
+from bundler.worker.triton_compile import Compiler
 
 Header = dict[str, Any]
 
@@ -61,10 +60,10 @@ class Server:
         self._on_cpu = flavour != "device"
         if self._on_cpu:
             standin.install(self._standin)
-        self._launches = _LaunchCounter(flavour)
+        self._launches = LaunchCounter(flavour)
         self._module: ModuleType | None = None
         self._entry: Callable[..., Any] | None = None
-        self._sent: dict[str, int] = {}
+        self._compiler = Compiler(self._standin)
         self._timer: Timer | None = None
         self._cuda: Any = None
         """The candidate, where it is in CUDA C++."""
@@ -93,7 +92,7 @@ class Server:
         path = Path("candidate.py")
         path.write_bytes(source)
         try:
-            with standin.PoisonFresh(on_cpu=self._on_cpu):
+            with PoisonFresh(on_cpu=self._on_cpu):
                 self._module = _import(path)
             # A module may have a __getattr__ of its own.
             self._entry = getattr(self._module, entry, None)
@@ -134,7 +133,7 @@ class Server:
             if result["raised"] is not None:
                 break
         unusable = bool(calls[-1].pop("sticky", False))
-        header = {"calls": calls, "tuned": _tuned(self._module), "unusable": unusable}
+        header = {"calls": calls, "tuned": tuned(self._module), "unusable": unusable}
         return header, parts
 
     def _fit(self, request: Header) -> Header:
@@ -184,7 +183,7 @@ class Server:
         if self._cuda is not None:
             self._cuda.checked = poison
         # Poison takes time, which no timed call is to have.
-        with standin.PoisonFresh(on_cpu=self._on_cpu) if poison else contextlib.nullcontext():
+        with PoisonFresh(on_cpu=self._on_cpu) if poison else contextlib.nullcontext():
             return self._entry(*(a.view if isinstance(a, Inputs) else a for a in arguments))
 
     def _synchronize(self) -> None:
@@ -209,40 +208,7 @@ class Server:
         for argument, spec in zip(arguments, request["sets"][0], strict=True):
             if isinstance(argument, Inputs):
                 argument.fill(spec, payload)
-        new: list[Header] = []
-        parts: list[bytes] = []
-        results = [self._compile_for(sm, arguments, new, parts) for sm in request["architectures"]]
-        return {"architectures": results, "kernels": new}, parts
-
-    def _compile_for(self, sm: int, arguments: list[Any], new: list[Header], parts: list[bytes]) -> Header:
-        """Run the wrapper as if on ``sm``: what it launched, as indices of the kernels sent so far."""
-        self._standin.arch = ARCHITECTURES[sm]
-        self._standin.take_launches()
-        raised = None
-        try:
-            self._invoke(arguments)
-        except BaseException as error:  # noqa: BLE001 (the worker's edge)
-            raised = faults.describe(error)
-        kernels = [self._kernel(sm, launch, new, parts) for launch in self._standin.take_launches()]
-        return {"sm": sm, "raised": raised, "kernels": list(dict.fromkeys(kernels))}
-
-    def _kernel(self, sm: int, launch: standin.Launch, new: list[Header], parts: list[bytes]) -> int:
-        key = f"{sm}/{hashlib.sha256(launch.ptx).hexdigest()}"
-        if key not in self._sent:
-            self._sent[key] = len(self._sent)
-            parts.append(launch.ptx)
-            meta = launch.metadata
-            new.append(
-                {
-                    "sm": sm,
-                    "name": str(meta.name)[:200],
-                    "num_warps": meta.num_warps,
-                    "shared_bytes": meta.shared,
-                    "fp_fusion": bool(meta.enable_fp_fusion),
-                    "ptx_bytes": len(launch.ptx),
-                }
-            )
-        return self._sent[key]
+        return self._compiler.run(lambda: self._invoke(arguments), request["architectures"])
 
 
 def _take(returned: object, output_bytes: int) -> tuple[list[Header], list[bytes], bool]:
@@ -293,44 +259,3 @@ def _import(path: Path) -> ModuleType:
 def _scalar(spec: Header) -> int | float | bool | str | None:
     value: int | float | bool | str | None = spec["value"]
     return float.fromhex(str(value)) if spec["kind"] == "float" else value
-
-
-def _tuned(module: ModuleType | None) -> dict[str, str]:
-    """The configuration that each autotuned kernel chose."""
-    found = {}
-    for name, value in list(vars(module).items()) if module else ():
-        if type(name) is str and type(value) is Autotuner and vars(value).get("best_config") is not None:
-            found[faults.clean(name, 100)] = faults.text_of(vars(value)["best_config"], 300)
-        if len(found) == _MOST_TUNED:
-            break
-    return found
-
-
-_MOST_TUNED = 64
-
-
-class _LaunchCounter:
-    """How many kernels of its own a candidate launched; Triton's hooks tell, so it is a claim."""
-
-    def __init__(self, flavour: str) -> None:
-        self.count = 0
-        if flavour == "device":
-            triton.knobs.runtime.launch_enter_hook.add(self._seen)
-        elif flavour == "interpreter":
-            self._wrap_interpreter()
-
-    def _seen(self, *_: object) -> None:
-        self.add()
-
-    def add(self) -> None:
-        """Count one more."""
-        self.count += 1
-
-    def _wrap_interpreter(self) -> None:
-        original = GridExecutor.__call__
-
-        def counted(executor: Any, *args: Any, **kwargs: Any) -> Any:
-            self.count += 1
-            return original(executor, *args, **kwargs)
-
-        GridExecutor.__call__ = counted

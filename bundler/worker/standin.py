@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 import triton
-from torch.overrides import TorchFunctionMode
 from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.compiler import CUDABackend, get_ptxas_version
 from triton.backends.nvidia.driver import CudaDriver, ty_to_cpp
@@ -23,7 +22,6 @@ from triton.runtime import driver as triton_driver
 from triton.runtime.cache import triton_key
 
 from bundler.worker.archs import ARCHITECTURES, Architecture
-from bundler.worker.tensors import poison
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
 """CUDA C++ Programming Guide, Technical Specifications: the largest grid in x, y, z."""
@@ -131,56 +129,6 @@ class _Driver:
 
     def assemble_tensormap_to_arg(self, tensormaps: object, args: Any) -> Any:
         return args
-
-
-class PoisonFresh(TorchFunctionMode):  # type: ignore[misc]
-    """Fill memory that torch hands out uninitialised; with ``on_cpu`` also move it off the GPU."""
-
-    _FRESH = frozenset(
-        {
-            torch.empty,
-            torch.empty_like,
-            torch.empty_strided,
-            torch.Tensor.new_empty,
-            torch.Tensor.new_empty_strided,
-        }
-    )
-
-    _STAYS = frozenset({torch.Tensor.cuda, torch.Tensor.pin_memory})
-    """Where there is no GPU, a tensor is where these would bring it."""
-
-    def __init__(self, *, on_cpu: bool) -> None:
-        super().__init__()
-        self._on_cpu = on_cpu
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        kwargs = dict(kwargs or {})
-        if self._on_cpu and func in self._STAYS:
-            return args[0]
-        if self._on_cpu:
-            args, kwargs = _off_the_gpu(func, args, kwargs)
-        result = func(*args, **kwargs)
-        if func in self._FRESH and isinstance(result, torch.Tensor):
-            poison(result)
-        return result
-
-
-def _is_cuda(value: object) -> bool:
-    return (isinstance(value, torch.device) and value.type == "cuda") or (
-        isinstance(value, str) and value.split(":")[0] == "cuda"
-    )
-
-
-def _off_the_gpu(
-    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if "device" in kwargs:
-        kwargs["device"] = "cpu"
-    kwargs.pop("pin_memory", None)
-    by_index = func is torch.Tensor.to  # to(0) is a device there, and nowhere else
-    return tuple("cpu" if _is_cuda(arg) or (by_index and type(arg) is int) else arg for arg in args), kwargs
 
 
 @contextlib.contextmanager

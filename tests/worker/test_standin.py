@@ -33,6 +33,7 @@ def test_the_interpreter_stands_on_one_of_them() -> None:
 _ASK = """
 import torch
 from bundler.worker import standin
+from bundler.worker.fresh import PoisonFresh
 from bundler.worker.archs import ARCHITECTURES
 one = standin.Standin(ARCHITECTURES[90])
 standin.install(one)
@@ -42,7 +43,7 @@ assert torch.cuda.is_available() and torch.cuda.device_count() == 1
 assert torch.cuda.get_device_capability() == (9, 0)
 assert torch.cuda.get_device_properties(0).multi_processor_count == 132
 assert torch.cuda.get_device_properties("cuda").shared_memory_per_block_optin == 227 << 10
-with torch.cuda.device(x.device), torch.cuda.device_of(x), standin.PoisonFresh(on_cpu=True):
+with torch.cuda.device(x.device), torch.cuda.device_of(x), PoisonFresh(on_cpu=True):
     assert torch.isnan(torch.empty(4, device="cuda")).all()
     assert torch.isnan(torch.empty_like(x)).all()
     assert torch.isnan(x.new_empty(2)).all()
