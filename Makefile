@@ -10,7 +10,7 @@ BUILD := build
 TORCH := torch==2.13.0 triton==3.7.1
 CUDA := cuda-bindings==13.5.0 'cuda-toolkit[nvrtc,cudart,cccl,crt]==13.0.3.*'
 
-.PHONY: help dev demo test lint type unit browser e2e attacks images docs reproducible benchmarks package clean
+.PHONY: help dev demo test lint type unit browser e2e attacks verify images docs reproducible benchmarks package clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ docs: dev ## write the generated files again: schemas/, docs/cli.md, every entry
 	$(BIN)/python -m docs.generate
 	@for entry in proof/*/*/; do $(BIN)/bundler report --pages "$$entry" || exit 1; done
 	$(BIN)/bundler index
+
+verify: dev ## verify every experiment with this machine's Python, and its GPU where it has one
+	@for entry in proof/*/*/; do $(BIN)/bundler verify "$$entry" --engine host || exit 1; done
 
 reproducible: $(BIN)/bundler ## freeze under other folders, users, Pythons, umasks, locales; compare the bytes
 	PYTHON=$(BIN)/python EXPERIMENT=$(EXPERIMENT) sh tests/e2e/reproducible.sh
