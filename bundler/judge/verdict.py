@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bundler.errors import ExitCode
 from bundler.model.evidence import Evidence, GroundReport
 from bundler.model.experiment import Arm, Expect, Experiment, Origin
-from bundler.model.outcome import NotRun, Outcome, Passed, kind
+from bundler.model.outcome import NotRun, Outcome, Passed, Wrong, kind
 from bundler.model.verdict import CellVerdict, GroundVerdict, Judgement, Verdict
 
 
@@ -15,7 +15,8 @@ def hold(experiment: Experiment, replayed: Evidence, recorded: Sequence[tuple[st
     """``recorded``: file name and evidence; for each ground the first that judged it is what counts.
 
     Which cells of a control that has to fail, or of a reconstruction, are wrong may depend on the values. On
-    values of another seed such a cell that comes out otherwise is not judged: no claim rests on it.
+    values of another seed such a cell that comes out otherwise is not judged: no claim rests on it. That needs
+    a wrong cell in the recording: an arm that was right throughout has to be right on any values.
     """
     by_values = frozenset(c.id for c in experiment.candidates() if _may_vary(c.arm))
     return Verdict(
@@ -43,13 +44,16 @@ def _ground(
     )
     reason = _reason(report, old)
     other_seed = old_evidence is not None and old_evidence.settings.seed != replayed.settings.seed
+    varying = (
+        {name for name in by_values if old and _was_wrong(old.cells.get(name, {}))} if other_seed else ()
+    )
     cells = []
     same = other = 0
     for candidate, cases in report.cells.items():
         for case, outcome in cases.items():
             before = old.cells.get(candidate, {}).get(case) if old else None
             cell = _cell(candidate, case, before, outcome, reason)
-            cells.append(_of_other_values(cell) if other_seed and candidate in by_values else cell)
+            cells.append(_of_other_values(cell) if candidate in varying else cell)
             if not reason and old_evidence and isinstance(before, Passed) and isinstance(outcome, Passed):
                 equal = _ptx(old_evidence, before) == _ptx(replayed, outcome)
                 if before.kernels or outcome.kernels:
@@ -88,6 +92,10 @@ def _cell(candidate: str, case: str, before: Outcome | None, now: Outcome, reaso
 
 def _may_vary(arm: Arm) -> bool:
     return arm.origin is Origin.RECONSTRUCTED or arm.expect is Expect.FAIL
+
+
+def _was_wrong(row: Mapping[str, Outcome]) -> bool:
+    return any(isinstance(outcome, Wrong) for outcome in row.values())
 
 
 _BY_VALUES = frozenset({"passed", "wrong"})

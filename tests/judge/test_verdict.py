@@ -15,9 +15,11 @@ from tests.small import PASSED, UNCOMPILABLE, WRONG_VALUES, Small, evidence, gro
 WRONG = "control-wrong/control-wrong"
 
 
-def _held(small: Small, candidate: str, outcome: Any, seed: int) -> tuple[Judgement, ExitCode]:
+def _held(
+    small: Small, candidate: str, outcome: Any, seed: int, recorded: Any = None
+) -> tuple[Judgement, ExitCode]:
     loaded = small.load()
-    old = evidence(loaded, {"device": ground(loaded)})
+    old = evidence(loaded, {"device": ground(loaded, recorded)})
     now: Evidence = evidence(loaded, {"device": ground(loaded, {candidate: {"n=1": outcome}})})
     now = now.model_copy(update={"settings": now.settings.model_copy(update={"seed": seed})})
     verdict = hold(loaded.experiment, now, (("e", old),))
@@ -49,5 +51,9 @@ def test_another_seed_excuses_what_no_claim_rests_on(
 def test_a_reconstruction_may_be_wrong_in_other_cells(small: Small) -> None:
     output = small.file("reconstructed/old.py", b"import torch\n\n\ndef double(x):\n    return x\n")
     small.declared["arms"].append({"name": "reconstructed", "origin": "reconstructed", "outputs": [output]})
-    assert _held(small, "reconstructed/old", WRONG_VALUES, 7)[0] is Judgement.NOT_JUDGED
-    assert _held(small, "reconstructed/old", WRONG_VALUES, 0)[0] is Judgement.DIFFERS
+    name, wrong_elsewhere = "reconstructed/old", {"n=1": PASSED, "n=100": WRONG_VALUES}
+    recorded = {name: wrong_elsewhere}
+    assert _held(small, name, WRONG_VALUES, 7, recorded)[0] is Judgement.NOT_JUDGED
+    assert _held(small, name, WRONG_VALUES, 0, recorded)[0] is Judgement.DIFFERS
+    # One that was right throughout, perhaps on the recorded values alone, has to be right on these.
+    assert _held(small, name, WRONG_VALUES, 7)[0] is Judgement.DIFFERS
