@@ -15,8 +15,8 @@ def hold(experiment: Experiment, replayed: Evidence, recorded: Sequence[tuple[st
     """``recorded``: file name and evidence; for each ground the first that judged it is what counts.
 
     Which cells of a control that has to fail, or of a reconstruction, are wrong may depend on the values. On
-    values of another seed such a cell that comes out otherwise is not judged: no claim rests on it. That needs
-    a wrong cell in the recording: an arm that was right throughout has to be right on any values.
+    values of another seed such a cell that comes out otherwise is not judged: no claim rests on it.
+    That needs a wrong cell in the recording: an arm that was right throughout has to be right on any values.
     """
     by_values = frozenset(c.id for c in experiment.candidates() if _may_vary(c.arm))
     return Verdict(
@@ -44,9 +44,8 @@ def _ground(
     )
     reason = _reason(report, old)
     other_seed = old_evidence is not None and old_evidence.settings.seed != replayed.settings.seed
-    varying = (
-        {name for name in by_values if old and _was_wrong(old.cells.get(name, {}))} if other_seed else ()
-    )
+    rows = old.cells if old and other_seed else {}
+    varying = {name for name in by_values if _was_wrong(rows.get(name, {}))}
     cells = []
     same = other = 0
     for candidate, cases in report.cells.items():
