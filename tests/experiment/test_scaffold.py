@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from string import Template
 
 import pytest
 from typer.testing import CliRunner
@@ -98,6 +99,25 @@ def test_in_cuda_it_says_how_a_kernel_is_launched(root: Path) -> None:
     }
     for candidate in loaded.experiment.candidates():
         assert b'extern "C" __global__ void row_max(' in loaded.sources[candidate.id], candidate.id
+
+
+@pytest.mark.parametrize("sm", [75, 120])
+def test_its_controls_in_cuda_compile_as_they_say(
+    sm: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("cuda.bindings.nvrtc")
+    from bundler.worker import nvrtc
+
+    monkeypatch.chdir(tmp_path)
+    right, wrong, uncompilable = (
+        Template(text).substitute(entry="saxpy").encode()
+        for text in (CUDA.right, CUDA.wrong_tail, CUDA.uncompilable)
+    )
+    parameters = [("x", 8, 8), ("out", 8, 8), ("n", 4, 4), ("stride", 8, 8)]
+    for source in (right, wrong):
+        assert nvrtc.compile_source(source, "saxpy", sm, (), parameters).cubin
+    with pytest.raises(nvrtc.CompileFailed, match='"FLT_MAX" is undefined'):
+        nvrtc.compile_source(uncompilable, "saxpy", sm, (), parameters)
 
 
 def test_an_extracted_kernel_is_named_by_its_language(root: Path, tmp_path: Path) -> None:
