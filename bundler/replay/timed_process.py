@@ -37,6 +37,7 @@ _BATCH_BYTES = 1 << 30
 _REFILL_EVERY = 4
 _CHECKS = 2
 _GRAPH_CALLS = 20
+_now_s = time.monotonic
 _chance = random.Random(secrets.randbits(128))  # noqa: S311 (seeded from what no candidate can know)
 
 
@@ -157,8 +158,8 @@ class TimedProcess:
         raise Stopped(f"no memory for the inputs: {answer.no_memory}")
 
     def _warm_up(self) -> None:
-        ends = time.monotonic() + WARM_S
-        while time.monotonic() < ends:
+        ends = _now_s() + WARM_S
+        while _now_s() < ends:
             self._timer.sample(self._order(8))
 
     def _decide_on_graph(self) -> None:
@@ -195,10 +196,10 @@ class TimedProcess:
             _chance.shuffle(self._holding)
             self._timer.do("fill", holding=self._holding)
         order = self._order(count)
-        started = time.monotonic()
+        started = _now_s()
         with watcher.watching():
             claim = self._timer.sample(order)
-        self._seconds += time.monotonic() - started
+        self._seconds += _now_s() - started
         if len(claim.us) != count:
             raise Stopped(f"{len(claim.us)} samples were answered, {count} asked for")
         self._samples += claim.us
