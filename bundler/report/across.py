@@ -9,16 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bundler.experiment.load import Loaded
-from bundler.model.evidence import Evidence
 from bundler.model.experiment import Arm, Case, Origin, by_arm
 from bundler.model.outcome import NotRun, Outcome, Passed, Wrong, kind, ran
 from bundler.model.plan import Deviation
 from bundler.model.verdict import Verdict
 from bundler.report import summary
+from bundler.report.summary import Named
 from bundler.report.text import count
 
-Named = tuple[str, Evidence]
-"""A host's short name and what was seen there."""
 _KINDS = ("device", "compile", "interpreter")
 
 

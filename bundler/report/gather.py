@@ -10,7 +10,8 @@ from bundler.experiment.deviations import derive_deviations
 from bundler.experiment.load import Loaded, mismatch
 from bundler.judge.verdict import hold
 from bundler.model.evidence import Evidence
-from bundler.report.across import Facts, Named
+from bundler.report.across import Facts
+from bundler.report.summary import Named
 
 ANALYSIS = "analysis.md"
 

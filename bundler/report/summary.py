@@ -13,6 +13,9 @@ from bundler.model.outcome import Failed, Outcome, Passed, kind, ran
 from bundler.model.verdict import Judgement, Verdict
 from bundler.report.error_text import told
 
+Named = tuple[str, Evidence]
+"""A host's short name and what was seen there."""
+
 
 @dataclass(frozen=True)
 class GroundGroup:

@@ -16,7 +16,7 @@ from bundler.model.outcome import Passed, kind, ran
 from bundler.model.verdict import GroundVerdict, Judgement, Verdict
 from bundler.report import signs, source_kernel, summary
 from bundler.report import timings as timing_rows
-from bundler.report.across import Named
+from bundler.report.summary import Named
 from bundler.report.text import count, few, plain
 
 GOOD, BAD, DIM, WARN = "green", "bold red", "dim", "yellow"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Candidate, Experiment, by_arm
 from bundler.model.timing import State, TimedCell, Timings
-from bundler.report.across import Named
+from bundler.report.summary import Named
 from bundler.timing.compare import Agreement, Direction, Pair, compare, held
 from bundler.timing.judge import judged_again
 from bundler.timing.statistics import summarise
