@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bundler.bundle.change import Change, Part, unified
-from bundler.bundle.content import CONTENTS, experiment_entries
+from bundler.bundle.content import experiment_entries
+from bundler.bundle.listing import CONTENTS
 from bundler.experiment.load import DECLARATION, Loaded
 from bundler.oci.tree import Entry
 

@@ -11,8 +11,8 @@ import typer
 from rich.text import Text
 
 from bundler.cli.console import console
-from bundler.cli.show import loaded_target
-from bundler.engine.target import load_folder
+from bundler.cli.outside import loaded_target
+from bundler.engine.folder import load_folder
 from bundler.errors import BadEvidence, UsageError
 from bundler.experiment.load import DECLARATION, mismatch
 from bundler.experiment.parse import MAX_FILE_BYTES, parse_evidence

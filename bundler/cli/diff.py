@@ -14,6 +14,7 @@ from bundler.bundle.diff import diff as changes
 from bundler.cli.console import console
 from bundler.digest import Digest
 from bundler.engine import target as targets
+from bundler.engine.folder import Folder, load_folder
 from bundler.engine.reading import InDocker, in_docker
 from bundler.engine.target import Opened
 from bundler.errors import ExitCode
@@ -62,8 +63,8 @@ def _notes(before: str, one: Side, after: str, two: Side) -> list[str]:
 @contextlib.contextmanager
 def _side(text: str) -> Iterator[Side]:
     target = targets.parse(text)
-    if isinstance(target, targets.Folder):
-        yield Side(targets.load_folder(target.path))
+    if isinstance(target, Folder):
+        yield Side(load_folder(target.path))
     elif isinstance(target, targets.Archive):
         with targets.opened(target.path) as bundle:
             yield Side(bundle.loaded, _packed(bundle))

@@ -1,12 +1,52 @@
-"""The commands of a bundle's container: what a reviewer needs there, and no more."""
+"""The commands of a bundle's container: what a reviewer needs there, and no more.
+
+They read a folder, in the main the bundle's own. Nothing here imports what reads tars and images or speaks
+to Docker, so that the image carries none of it.
+"""
 
 from __future__ import annotations
 
-from bundler.cli import host, progress, show, verify
-from bundler.cli.top import new_app, run
-from bundler.engine.lifeline import end_with_asker
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
 
-app = new_app()
+from bundler.cli import host, progress, show, verify
+from bundler.cli.targets import Targets
+from bundler.cli.top import new_app, run
+from bundler.engine.folder import LAYOUT, Folder, load_folder, verified_folder
+from bundler.engine.lifeline import end_with_asker
+from bundler.engine.replayed import Engine, Options, Plan, Replayed
+from bundler.errors import UsageError
+from bundler.experiment.load import Loaded
+
+
+def _folder(text: str) -> Path:
+    path = Path(text)
+    try:
+        if path.is_dir() and not (path / LAYOUT).is_file():
+            return path
+    except OSError as error:
+        raise UsageError(f"{text!r} cannot be looked at: {error.strerror}", hint=_HINT) from None
+    raise UsageError(f"{text!r} is no folder: {_ONLY}", hint=_HINT)
+
+
+_ONLY = "inside a container only the bundle itself can be verified and shown"
+_HINT = "name nothing, for the bundle itself; a bundler outside takes tars and images"
+
+
+@contextlib.contextmanager
+def _loaded(text: str) -> Iterator[Loaded]:
+    yield load_folder(_folder(text))
+
+
+@contextlib.contextmanager
+def _verified(text: str, plan: Plan, options: Options) -> Iterator[Replayed]:
+    if options.engine is Engine.DOCKER:
+        raise UsageError(f"--engine docker: {_ONLY}, by the Python that is there", hint="leave --engine out")
+    yield verified_folder(Folder(_folder(text)), plan, options)
+
+
+app = new_app(Targets(_loaded, _verified))
 app.command()(verify.verify)
 app.command()(show.show)
 app.command()(show.env)

@@ -9,6 +9,7 @@ import typer
 
 from bundler.cli import completion
 from bundler.cli.examples import epilog
+from bundler.cli.outside import OUTSIDE
 from bundler.cli.top import new_app, run
 
 COMMANDS = {
@@ -36,7 +37,7 @@ SKILLS = "skills"
 
 def app_of(first: str) -> typer.Typer:
     """The application with the one command ``first``, or with all where that names none."""
-    app = new_app()
+    app = new_app(OUTSIDE)
     for name in [first] if first in COMMANDS else COMMANDS:
         function = getattr(import_module(f"bundler.cli.{COMMANDS[name]}"), name)
         app.command(name, epilog=epilog(name))(function)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from bundler.engine.inside import progress_line
+from bundler.engine.steps import progress_line
 from bundler.replay.request import Step
 
 

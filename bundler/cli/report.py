@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from bundler.cli.show import loaded_target
-from bundler.engine import target as targets
+from bundler.cli.outside import loaded_target
+from bundler.engine.folder import load_folder
 from bundler.errors import BadEvidence, ExitCode, UnavailableError, UsageError
 from bundler.experiment.load import Loaded
 from bundler.experiment.parse import parse_evidence
@@ -135,7 +135,7 @@ def _needing(library: str, make: Callable[[], _T]) -> _T:
 def _pages(folder: Path, *, check: bool) -> ExitCode:
     from bundler.report.pages import outdated, pages  # noqa: PLC0415
 
-    made = pages(_gathered(targets.load_folder(folder), []))
+    made = pages(_gathered(load_folder(folder), []))
     stale = outdated(folder, made)
     for path in stale:
         if not check and path in made:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
@@ -14,10 +13,8 @@ from rich.text import Text
 
 from bundler.cli.console import console
 from bundler.cli.contents import contents
-from bundler.cli.verify import TargetArgument, default_target
+from bundler.cli.targets import TargetArgument, default_target, targets_of
 from bundler.digest import Digest
-from bundler.engine.reading import experiment_of
-from bundler.engine.target import parse
 from bundler.errors import UnavailableError, UsageError
 from bundler.experiment.load import Loaded
 from bundler.host import probe_host
@@ -29,18 +26,14 @@ RUNTIME = Path("/usr/share/bundler/runtime.json")
 _SUFFIXES = {Language.TRITON: "py", Language.CUDA: "cu"}
 
 
-def loaded_target(text: str | None) -> AbstractContextManager[Loaded]:
-    """The experiment that a target holds; it is only read."""
-    return experiment_of(parse(text or default_target()))
-
-
 def show(
+    context: typer.Context,
     target: TargetArgument = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """List what is frozen: task, arms, prompts, outputs, harness, recorded evidence. Runs nothing of it."""
     out = console()
-    with loaded_target(target) as loaded:
+    with targets_of(context).loaded(target or default_target()) as loaded:
         if as_json:
             typer.echo(json.dumps(contents(loaded), indent=1))
             return
@@ -98,11 +91,12 @@ def env() -> None:
 
 
 def extract(
+    context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet, or is empty.")],
     target: Annotated[str | None, typer.Option("--from", help="An image, a tar, a folder.")] = None,
 ) -> None:
     """Write the experiment's files, its skill and every extracted candidate into a folder."""
-    with loaded_target(target) as loaded:
+    with targets_of(context).loaded(target or default_target()) as loaded:
         try:
             if folder.exists() and any(folder.iterdir()):
                 hint = "name a folder that is empty or not there"

@@ -12,14 +12,15 @@ from typing import Annotated
 import typer
 
 import bundler
+from bundler.cli.targets import Targets
 from bundler.errors import BundlerError, ExitCode, UnavailableError
 from bundler.report.text import plain
 
 HELP = "Freeze a before/after experiment on GPU kernels into an image, and verify it anywhere."
 
 
-def new_app() -> typer.Typer:
-    """An application without commands."""
+def new_app(targets: Targets) -> typer.Typer:
+    """An application without commands; those that it gets can be pointed at ``targets``."""
     app = typer.Typer(
         name="bundler",
         help=HELP,
@@ -27,6 +28,7 @@ def new_app() -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
+        context_settings={"obj": targets},
     )
     app.callback(help=HELP)(_options)
     return app

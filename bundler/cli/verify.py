@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -13,9 +12,9 @@ from rich.text import Text
 
 from bundler.cli import options, progress
 from bundler.cli.console import console
-from bundler.engine import target as targets
-from bundler.engine.verify import Engine, Options, Replayed, verified
-from bundler.errors import ExitCode, UsageError
+from bundler.cli.targets import TargetArgument, default_target, targets_of
+from bundler.engine.replayed import Engine, Options, Replayed
+from bundler.errors import ExitCode
 from bundler.files import check_writable, write_whole
 from bundler.judge.verdict import exit_code, hold
 from bundler.model.evidence import Evidence, evidence_json
@@ -24,13 +23,9 @@ from bundler.replay.request import Watch
 from bundler.report import terminal
 from bundler.report.text import plain
 
-TargetArgument = Annotated[
-    str | None,
-    typer.Argument(help="An image, a tar, a folder. Inside a bundle's container: the bundle itself."),
-]
-
 
 def verify(
+    context: typer.Context,
     target: TargetArgument = None,
     ground: options.GroundOption = None,
     arch: options.ArchOption = None,
@@ -74,20 +69,13 @@ def verify(
             say=lambda line: errors.print(Text(plain(line), "dim")),
             own_replayer=own_replayer,
         )
-        with verified(targets.parse(target or default_target()), selection.request, how) as replayed:
+        verified = targets_of(context).verified
+        with verified(target or default_target(), selection.request, how) as replayed:
             try:
                 save(replayed.evidence)
             finally:  # a disk that has filled up since hides no verdict
                 code = _report(out, replayed, matrix, untimed=time)
     raise typer.Exit(code)
-
-
-def default_target() -> str:
-    """The bundle in whose container this runs; UsageError elsewhere."""
-    folder = os.environ.get("BUNDLER_BUNDLE", "")
-    if not folder:
-        raise UsageError("no target was named", hint="name an image, a tar, or proof/<category>/<kernel>")
-    return folder
 
 
 def _saver(name: str | None) -> Callable[[Evidence], None]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
+from bundler.engine.steps import PROGRESS, read_step
 from bundler.experiment.load import Loaded
 from bundler.model.evidence import Evidence
-from bundler.model.experiment import MAX_CANDIDATES, MAX_CASES, Ground
 from bundler.replay.request import Request, Step
-
-PROGRESS = "@progress "
-"""How a line of a container's stderr begins that tells how far its replay is."""
 
 
 def other_request(loaded: Loaded, request: Request, evidence: Evidence) -> str:
@@ -66,19 +62,3 @@ class Lines:
                 self._on_step(step)
             elif text.strip():
                 self._say(text)
-
-
-def progress_line(step: Step) -> str:
-    """A step as a line of stderr, for the bundler outside."""
-    return PROGRESS + json.dumps({"ground": step.ground, "done": step.done, "total": step.total})
-
-
-def read_step(line: str) -> Step | None:
-    """What a container says of its progress, which may be anything."""
-    try:
-        value = json.loads(line.removeprefix(PROGRESS))
-        ground, done, total = Ground(value["ground"]), value["done"], value["total"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    sound = type(done) is type(total) is int and 0 <= done <= total <= MAX_CASES * MAX_CANDIDATES
-    return Step(ground.value, done, total) if sound else None

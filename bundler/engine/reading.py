@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bundler.bundle.content import REPLAYER_PREFIX, open_bundle
+from bundler.bundle.content import REPLAYER_PREFIX
+from bundler.bundle.listing import open_bundle
 from bundler.digest import Digest
-from bundler.engine.target import Archive, Folder, Target, load_folder, opened
+from bundler.engine.folder import Folder, load_folder
+from bundler.engine.target import Archive, Target, opened
 from bundler.errors import UnavailableError
 from bundler.experiment.load import Loaded
 from bundler.oci.layer import build_layer

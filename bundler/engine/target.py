@@ -9,20 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bundler.bundle.content import is_bundle, open_bundle
+from bundler.bundle.listing import open_bundle
 from bundler.bundle.unpack import Parts, parts, unpack_experiment
+from bundler.engine.folder import LAYOUT, Folder
 from bundler.errors import UsageError
-from bundler.experiment.load import DECLARATION, Loaded, load
+from bundler.experiment.load import Loaded
 from bundler.oci.archive_reader import read_archive
 from bundler.oci.image import Image
 from bundler.oci.layout import read_layout
-
-
-@dataclass(frozen=True)
-class Folder:
-    """An experiment's folder, or an unpacked bundle."""
-
-    path: Path
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,7 @@ def parse(text: str) -> Target:
     path = Path(text)
     try:
         if text and path.is_dir():
-            return Archive(path) if (path / "oci-layout").is_file() else Folder(path)
+            return Archive(path) if (path / LAYOUT).is_file() else Folder(path)
         if path.is_file():
             return Archive(path)
     except OSError as error:
@@ -58,18 +52,6 @@ def parse(text: str) -> Target:
     if text.startswith((".", "/", "~")) or text.endswith(".tar") or not _IMAGE_NAME.fullmatch(text):
         raise UsageError(f"{text!r} does not exist", hint=_HINT)
     return ImageName(text)
-
-
-def load_folder(path: Path) -> Loaded:
-    """The experiment in a folder, whichever of the two kinds it is."""
-    if is_bundle(path):
-        return open_bundle(path)
-    if not (path / DECLARATION).is_file():
-        raise UsageError(
-            f"{str(path)!r} is no experiment: it has no {DECLARATION}",
-            hint="name proof/<category>/<kernel>, an unpacked bundle, a tar or an image",
-        )
-    return load(path)
 
 
 def read_image(path: Path) -> Image:

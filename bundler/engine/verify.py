@@ -3,73 +3,37 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from bundler.bundle.content import replayer_entries
 from bundler.bundle.unpack import Parts
 from bundler.digest import Digest
+from bundler.engine.folder import Folder, here, verified_folder
 from bundler.engine.inside import Lines, arguments, other_request
 from bundler.engine.own import run_own
 from bundler.engine.reading import connect, read_out
-from bundler.engine.target import Archive, Folder, ImageName, Target, load_folder, opened
-from bundler.errors import BadBundle, BadEvidence, UnavailableError, UsageError
+from bundler.engine.replayed import Engine, Options, Plan, Replayed
+from bundler.engine.target import Archive, ImageName, Opened, Target, opened
+from bundler.errors import BadBundle, BadEvidence, UnavailableError
 from bundler.experiment.load import Loaded, mismatch
 from bundler.experiment.parse import parse_evidence
 from bundler.model.evidence import Evidence
 from bundler.oci.archive import write_archive
 from bundler.oci.image import Image
 from bundler.replay.replay import replay
-from bundler.replay.request import Request, Watch
+from bundler.replay.request import Request
 
 if TYPE_CHECKING:
     from bundler.engine.docker import Container, Docker
 
 _SHOWN = 3
 _DISTRUST = "do not trust this bundle"
-_NO_REPLAYER = "leave --own-replayer out: the installed bundler runs a folder; or name a tar or an image"
 FROM_LAYOUT = "bundler-from-layout:latest"
 """What Docker calls a bundle that came as an OCI layout."""
-
-
-class Engine(enum.StrEnum):
-    """Where a bundle is run."""
-
-    AUTO = "auto"
-    """In Docker where it answers and the bundle has a runtime, else by this machine's own Python."""
-    DOCKER = "docker"
-    HOST = "host"
-
-
-@dataclass(frozen=True)
-class Replayed:
-    """A replay's evidence and what it is to be held against."""
-
-    loaded: Loaded
-    evidence: Evidence
-    notes: tuple[str, ...] = ()
-    """What a reviewer should know of how it was run."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to run."""
-
-    engine: Engine
-    gpu: bool
-    watch: Watch
-    say: Callable[[str], None]
-    """For what a container printed; the text is a stranger's."""
-    own_replayer: bool = False
-    """Outside a container, run the bundle's own replayer even where it is not this bundler."""
-
-
-Plan = Callable[[Loaded], Request]
-"""What is to be replayed, once it is known of which experiment."""
 
 
 @contextlib.contextmanager
@@ -79,15 +43,13 @@ def verified(target: Target, plan: Plan, options: Options) -> Iterator[Replayed]
     Raises BundlerError, as everything that it calls.
     """
     if isinstance(target, Folder):
-        if options.own_replayer:
-            raise UsageError(f"{str(target.path)!r} is a folder, which has no replayer", hint=_NO_REPLAYER)
-        yield _on_host(load_folder(target.path), plan, options, None, None)
+        yield verified_folder(target, plan, options)
         return
     if isinstance(target, Archive):
         with opened(target.path) as bundle:
             docker = _docker_for(bundle.bundle, options)
             if docker is None:
-                yield _on_host(bundle.loaded, plan, options, bundle.bundle, bundle.image.digest)
+                yield _on_host(bundle, plan, options)
             else:
                 with contextlib.closing(docker):
                     image = _load(docker, target.path, bundle.image)
@@ -127,26 +89,19 @@ def _docker_for(bundle: Parts, options: Options) -> Docker | None:
         return None
 
 
-def _on_host(
-    loaded: Loaded, plan: Plan, options: Options, bundle: Parts | None, digest: Digest | None
-) -> Replayed:
+def _on_host(opened: Opened, plan: Plan, options: Options) -> Replayed:
     """By this machine's own Python: with the bundle's own replayer where that is this bundler, byte for byte,
     or where the user said so; else with the installed one."""
-    request = replace(plan(loaded), bundle=digest)
-    notes = []
-    if request.device and not options.gpu:
-        request = replace(request, device=False)
-        notes.append("the device ground was left out: --no-gpu")
-    if bundle is None:
-        return Replayed(loaded, replay(loaded, request, options.watch), tuple(notes))
-    notes.append("run by this machine's own Python, torch and triton, not in the pinned runtime")
+    loaded, bundle = opened.loaded, opened.bundle
+    request, left_out = here(replace(plan(loaded), bundle=opened.image.digest), options)
+    notes = [*left_out, "run by this machine's own Python, torch and triton, not in the pinned runtime"]
     others = bundle.other_files()
     if request.grounds() and (not others or options.own_replayer):
         notes.append(_own_note(others))
         evidence = _by_own(loaded, request, options, bundle)
     else:
         notes += [_installed_note(others)] if others else []
-        evidence = _told(replay(loaded, request, options.watch), digest, "installed")
+        evidence = _told(replay(loaded, request, options.watch), request.bundle, "installed")
     return Replayed(loaded, evidence, tuple(notes))
 
 

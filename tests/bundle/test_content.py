@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from bundler.bundle.content import (
-    BUNDLE_PREFIX,
-    CONTENTS,
-    REPLAYER_PREFIX,
-    is_bundle,
-    open_bundle,
-    replayer_entries,
-)
+from bundler.bundle.content import BUNDLE_PREFIX, REPLAYER_PREFIX, replayer_entries
 from bundler.bundle.freeze import freeze
+from bundler.bundle.listing import CONTENTS, PASSED_OVER, is_bundle, open_bundle
 from bundler.bundle.unpack import parts, unpack_experiment, unpack_replayer
 from bundler.digest import Digest
-from bundler.errors import BadBundle, BadEvidence, BadExperiment
+from bundler.errors import BadBundle, BadEvidence, BadExperiment, UnavailableError
 from bundler.oci.image import Image, append
 from bundler.oci.layer import Layer, build_layer
-from bundler.oci.tree import Entry
+from bundler.oci.tree import SKIPPED, Entry
 from tests.small import ID, RIGHT, SKILL, Small, evidence, ground
 
 
@@ -93,6 +89,43 @@ def test_a_file_that_is_not_listed(folder: Path, path: str) -> None:
     (folder / path).parent.mkdir(parents=True, exist_ok=True)
     (folder / path).touch()
     with pytest.raises(BadBundle, match="is there and not listed"):
+        open_bundle(folder)
+
+
+@pytest.mark.parametrize("kind", ["link", "link to a folder", "pipe"])
+def test_what_is_no_plain_file(folder: Path, tmp_path: Path, kind: str) -> None:
+    """A link is not followed, even to the very bytes that are listed; a pipe is not waited for."""
+    path = folder / f"proof/{ID}/harness.py"
+    if kind == "pipe":
+        path.unlink()
+        os.mkfifo(path)
+    else:
+        path = path if kind == "link" else path.parent
+        path.rename(tmp_path / "elsewhere")
+        path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(BadBundle) as error:
+        open_bundle(folder)
+    name = path.relative_to(folder).as_posix()
+    assert error.value.problem == f"{name!r} is neither a file nor a folder"
+
+
+def test_what_python_and_git_leave_is_passed_over(folder: Path) -> None:
+    (folder / f"proof/{ID}/__pycache__").mkdir()
+    (folder / f"proof/{ID}/__pycache__/harness.cpython-311.pyc").touch()
+    (folder / ".gitignore").touch()
+    assert open_bundle(folder).experiment.id == ID
+
+
+def test_no_bundle_has_what_is_passed_over() -> None:
+    assert PASSED_OVER == SKIPPED
+
+
+def test_a_file_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> Iterator[Path]:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(UnavailableError, match="cannot be read: Permission denied"):
         open_bundle(folder)
 
 

@@ -52,9 +52,29 @@ def test_a_bundle_carries_what_its_commands_need_and_no_more(tmp_path: Path) -> 
     for name in ("verify", "show", "env", "extract", "host"):
         assert f"\n  {name} " in done.stdout
     assert "freeze" not in done.stdout.partition("Commands:")[2]
-    modules = {entry.path for entry in entries}
-    assert "bundler/worker/assembler.py" in modules  # started by its name
-    assert not [path for path in modules if path.startswith(("bundler/runtime/", "bundler/skills/"))]
+    assert "bundler/worker/assembler.py" in {entry.path for entry in entries}  # started by its name
+
+
+LEFT_OUT = ("runtime", "skills", "oci", "report/html", "report/across", "bundle/freeze", "bundle/content")
+IN_A_FOLDERS_REPLAY = {"__init__", "folder", "lifeline", "replayed", "steps"}
+
+
+def test_a_bundle_reads_a_folder_and_nothing_else() -> None:
+    """No tar, no image, no Docker, no other replayer: less to read for who has to trust it."""
+    modules = {entry.path.removesuffix(".py") for entry in replayer_entries()}
+    assert [path for path in modules if path.startswith(tuple(f"bundler/{part}" for part in LEFT_OUT))] == []
+    engine = {path.removeprefix("bundler/engine/") for path in modules if path.startswith("bundler/engine/")}
+    assert engine == IN_A_FOLDERS_REPLAY
+
+
+def test_the_commands_inside_import_no_docker_and_no_archive() -> None:
+    program = "import sys, bundler.cli.inside; print('\\n'.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    loaded = set(done.stdout.splitlines())
+    assert "bundler.engine.folder" in loaded
+    assert loaded & {"docker", "requests", "tarfile", "bundler.oci", "bundler.engine.docker"} == set()
 
 
 def test_the_pages_that_a_report_writes_stay_out() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from bundler import __version__
 from bundler.bundle.freeze import freeze
-from bundler.cli import main, verify
+from bundler.cli import main
 from bundler.errors import BadExperiment, BundlerError, ExitCode
 from bundler.oci.archive import write_archive
 from tests.small import ID, Small, answer, evidence, ground
@@ -191,7 +191,7 @@ def test_a_folder_that_is_not_there_yet(run: Run, small: Small, tmp_path: Path) 
 def test_evidence_that_cannot_be_kept_costs_no_replay(
     run: Run, small: Small, monkeypatch: pytest.MonkeyPatch, output: str
 ) -> None:
-    monkeypatch.setattr(verify, "verified", lambda *_: pytest.fail("the replay was started"))
+    monkeypatch.setattr("bundler.engine.verify.verified", lambda *_: pytest.fail("the replay was started"))
     ended = run("verify", small.write(), "--engine", "host", "--json", output)
     assert (ended.code, ended.out) == (6, "")
     assert f"'{output}' cannot be written" in ended.err

@@ -17,18 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from bundler.bundle.content import (
-    BUNDLE_PREFIX,
-    CONTENTS,
-    REPLAYER_PREFIX,
-    experiment_entries,
-    replayer_entries,
-)
+from bundler.bundle.content import BUNDLE_PREFIX, REPLAYER_PREFIX, experiment_entries, replayer_entries
 from bundler.bundle.freeze import ENTRYPOINT, freeze
+from bundler.bundle.listing import CONTENTS
 from bundler.digest import Digest
 from bundler.engine.docker import TMPFS, Docker
+from bundler.engine.replayed import Engine, Options, Replayed
 from bundler.engine.target import Archive, ImageName
-from bundler.engine.verify import Engine, Options, Replayed, verified
+from bundler.engine.verify import verified
 from bundler.errors import BadBundle, BadEvidence, UnavailableError, UsageError
 from bundler.judge.verdict import exit_code, hold
 from bundler.model.evidence import Evidence, evidence_json

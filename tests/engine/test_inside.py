@@ -8,7 +8,8 @@ import pytest
 
 from bundler.cli import options
 from bundler.cli.main import app
-from bundler.engine.inside import PROGRESS, Lines, arguments, other_request, progress_line, read_step
+from bundler.engine.inside import Lines, arguments, other_request
+from bundler.engine.steps import PROGRESS, progress_line, read_step
 from bundler.experiment.load import Loaded
 from bundler.model.evidence import Settings
 from bundler.model.experiment import Ground

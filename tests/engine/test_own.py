@@ -19,8 +19,10 @@ import pytest
 import bundler.engine.verify as engine
 from bundler.bundle.content import BUNDLE_PREFIX, REPLAYER_PREFIX, experiment_entries, replayer_entries
 from bundler.bundle.freeze import ENTRYPOINT, freeze
-from bundler.engine.target import Archive, Folder
-from bundler.engine.verify import Engine, Options, verified
+from bundler.engine.folder import Folder
+from bundler.engine.replayed import Engine, Options
+from bundler.engine.target import Archive
+from bundler.engine.verify import verified
 from bundler.errors import BadBundle, BadEvidence, UnavailableError, UsageError
 from bundler.model.evidence import Evidence, evidence_json
 from bundler.oci.archive import write_archive
@@ -110,14 +112,13 @@ def test_another_replayer_is_not_run_unasked(
 
 
 def test_another_replayer_is_run_where_the_user_says_so(
-    archive: Callable[[Sequence[Entry]], Archive], temporary: Path
+    archive: Callable[[Sequence[Entry]], Archive], temporary: Path, tmp_path: Path
 ) -> None:
     """And it is all its own: neither it nor the processes that it starts import what is installed."""
     worker, replay = "bundler/worker/zygote.py", "bundler/replay/zygote.py"
-    files = {e.path: e.data for e in other_version()}
-    files[worker] = files[worker].replace(b'"ready": self', b'"ready": "x" + self')
-    files[replay] = files[replay].replace(b"        if not ready:", b"        if b'\"x' not in ready:")
-    assert len(files.items() - {e.path: e.data for e in replayer_entries()}.items()) == 3
+    imported = tmp_path / "imported"
+    mark = f"\nimport os\nopen({str(imported)!r}, 'a').write(f'{{os.getpid()}} {{__name__}}\\n')\n".encode()
+    files = {e.path: e.data + mark * (e.path in (worker, replay)) for e in other_version()}
     both = [Entry(path, data) for path, data in files.items()]
     with verified(archive(both), lambda _: ONE, options(own=True)) as replayed:
         assert replayed.evidence.subject.replayer_from == "bundle"
@@ -127,6 +128,11 @@ def test_another_replayer_is_run_where_the_user_says_so(
         f"this bundler: 3 files differ, bundler/__init__.py, {replay}, {worker}"
     )
     assert list(temporary.iterdir()) == []
+    marks = [line.split() for line in imported.read_text().splitlines()]
+    asking = {pid for pid, module in marks if module == "bundler.replay.zygote"}
+    starting = {pid for pid, module in marks if module == "bundler.worker.zygote"}
+    assert len(asking) == 1
+    assert starting - asking
 
 
 def test_a_folder_has_no_replayer(recorded: Recorded) -> None:

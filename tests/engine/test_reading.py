@@ -11,8 +11,9 @@ import pytest
 
 from bundler.bundle.content import BUNDLE_PREFIX, REPLAYER_PREFIX, experiment_entries, replayer_entries
 from bundler.bundle.freeze import ENTRYPOINT, freeze
+from bundler.engine.folder import Folder
 from bundler.engine.reading import experiment_of, in_docker
-from bundler.engine.target import Archive, Folder, ImageName
+from bundler.engine.target import Archive, ImageName
 from bundler.errors import BadBundle, UsageError
 from bundler.oci.archive import write_archive
 from bundler.oci.image import Image, append

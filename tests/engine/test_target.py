@@ -9,7 +9,8 @@ import pytest
 
 from bundler.bundle.freeze import freeze
 from bundler.bundle.unpack import parts, unpack_experiment
-from bundler.engine.target import Archive, Folder, ImageName, Target, load_folder, opened, parse
+from bundler.engine.folder import Folder, load_folder
+from bundler.engine.target import Archive, ImageName, Target, opened, parse
 from bundler.errors import BadBundle, UsageError
 from bundler.oci.archive import write_archive
 from bundler.oci.image import append

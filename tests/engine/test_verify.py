@@ -12,8 +12,10 @@ import pytest
 
 from bundler.bundle.freeze import freeze
 from bundler.digest import Digest
-from bundler.engine.target import Archive, Folder, ImageName, Target
-from bundler.engine.verify import Engine, Options, Replayed, verified
+from bundler.engine.folder import Folder
+from bundler.engine.replayed import Engine, Options, Replayed
+from bundler.engine.target import Archive, ImageName, Target
+from bundler.engine.verify import verified
 from bundler.errors import ExitCode, UnavailableError
 from bundler.judge.verdict import exit_code, hold
 from bundler.oci.archive import write_archive

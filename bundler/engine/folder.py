@@ -1,0 +1,56 @@
+"""A folder as a target: an experiment's, or an unpacked bundle.
+
+It is all that a bundle's own bundler can be pointed at: nothing that this imports reads an archive or
+speaks to an engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bundler.bundle.listing import is_bundle, open_bundle
+from bundler.engine.replayed import Options, Plan, Replayed
+from bundler.errors import UsageError
+from bundler.experiment.load import DECLARATION, Loaded, load
+from bundler.replay.replay import replay
+from bundler.replay.request import Request
+
+LAYOUT = "oci-layout"
+"""The file that makes a folder an image."""
+_NO_REPLAYER = "leave --own-replayer out: the installed bundler runs a folder; or name a tar or an image"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """An experiment's folder, or an unpacked bundle."""
+
+    path: Path
+
+
+def load_folder(path: Path) -> Loaded:
+    """The experiment in a folder, whichever of the two kinds it is."""
+    if is_bundle(path):
+        return open_bundle(path)
+    if not (path / DECLARATION).is_file():
+        raise UsageError(
+            f"{str(path)!r} is no experiment: it has no {DECLARATION}",
+            hint="name proof/<category>/<kernel>, an unpacked bundle, a tar or an image",
+        )
+    return load(path)
+
+
+def verified_folder(target: Folder, plan: Plan, options: Options) -> Replayed:
+    """Replay what is in a folder by this very bundler. Raises BundlerError, as everything that it calls."""
+    if options.own_replayer:
+        raise UsageError(f"{str(target.path)!r} is a folder, which has no replayer", hint=_NO_REPLAYER)
+    loaded = load_folder(target.path)
+    request, notes = here(plan(loaded), options)
+    return Replayed(loaded, replay(loaded, request, options.watch), notes)
+
+
+def here(request: Request, options: Options) -> tuple[Request, tuple[str, ...]]:
+    """What of ``request`` this machine's own Python is to do, and what to say of the rest."""
+    if options.gpu or not request.device:
+        return request, ()
+    return replace(request, device=False), ("the device ground was left out: --no-gpu",)
