@@ -98,5 +98,5 @@ def _check_block(block: _Block, lines: list[str], rule: ExtractionRule) -> None:
 def _refused(rule: ExtractionRule, problem: str) -> BadExperiment:
     return BadExperiment(
         f"{rule.value!r} does not fit: {problem}",
-        hint="leave the output as it is; state another extraction rule, or record it without a candidate",
+        hint="leave the output as it is: it cannot be declared, and the entry's notes have to say so",
     )

@@ -15,7 +15,7 @@ from bundler.judge.reference import Derive
 from bundler.judge.source_kernel import SourceOutputs
 from bundler.model.experiment import Case, Experiment, Language, Origin
 from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Why, Wrong
-from bundler.replay.oracle import CaseData, Oracle
+from bundler.replay.oracle import CaseData, DeriveFailed, Oracle
 from bundler.replay.process import SpawnFailed, Worker
 from bundler.replay.runner import HEADER_BYTES, Ask, Job, Lost, Session, Unit, lost_when
 from bundler.replay.zygote import Zygote
@@ -45,6 +45,8 @@ def caller(
         except MemoryError:
             worker.kill()
             raise Lost(no_memory("the judge ran out of memory over this case")) from None
+        except DeriveFailed as failed:
+            outcome = NotRun(why=Why.INFRASTRUCTURE, detail=failed.problem[:1000])
         except _NoRoom as claim:
             worker.kill()
             raise Lost(_whose_memory(job, zygote, data, claim)) from None

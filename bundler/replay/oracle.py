@@ -29,6 +29,10 @@ _KEEP_BYTES = 1 << 30
 candidate takes them in the same order, so the least recent is the next to be asked for: none is dropped."""
 
 
+class DeriveFailed(BadExperiment):
+    """The harness raised over what one candidate returned: no verdict on it, and none on the others."""
+
+
 class _Answer(Frozen):
     dtype: Literal["float64", "int64"]
     shape: tuple[int, ...]
@@ -103,7 +107,10 @@ class Oracle:
     def derive(
         self, case: Case, which: int, outputs: Sequence[Array], shapes: Sequence[tuple[int, ...]]
     ) -> tuple[Array, ...]:
-        """What the harness derives from a call's returned tensors, in these shapes. Raises as ``case``."""
+        """What the harness derives from a call's returned tensors, in these shapes.
+
+        Raises DeriveFailed when it raises, else as ``case`` does.
+        """
         described, parts, at = [], [], 0
         for output in outputs:
             data = np.ascontiguousarray(output).tobytes()
@@ -113,12 +120,16 @@ class Oracle:
             at += len(data)
         request = self._about(case) | {"op": "derive", "which": which, "outputs": described}
         message = self._ask(request, parts, _CASE_S)
-        answer = self._check(message, f"failed to derive on case {case.id!r}")
-        derived = [a for r in _references(answer, memoryview(message.payload)) for a in r.arrays]
+        answer = self._check(message, f"failed to derive on case {case.id!r}", DeriveFailed)
+        try:
+            found = _references(answer, memoryview(message.payload))
+        except ValueError as error:
+            raise self._bad(f"derived arrays that do not fit on case {case.id!r}: {error}") from None
+        derived = [array for reference in found for array in reference.arrays]
         if [array.shape for array in derived] != list(shapes):
-            found = [array.shape for array in derived]
+            given = [array.shape for array in derived]
             raise self._bad(
-                f"derived arrays of shapes {found} on case {case.id!r}, the reference has {shapes}"
+                f"derived arrays of shapes {given} on case {case.id!r}, the reference has {shapes}"
             )
         return tuple(derived)
 
@@ -151,19 +162,21 @@ class Oracle:
             last = f" ({printed[-1][:300]})" if printed else ""
             raise self._bad(f"gave no answer to {request['op']!r}: {error}{last}") from None
 
-    def _check(self, message: wire.Message, what: str) -> _CaseAnswer:
+    def _check(
+        self, message: wire.Message, what: str, raised: type[BadExperiment] = BadExperiment
+    ) -> _CaseAnswer:
         try:
             answer = _CaseAnswer.model_validate(message.header)
         except ValidationError as error:
             raise self._bad(f"{what}: its answer is out of form: {error.errors()[0]['msg']}") from None
         if answer.raised is not None:
             name, text = answer.raised["errors"][0]
-            raise self._bad(f"{what}: {name}: {text}")
+            raise self._bad(f"{what}: {name}: {text}", raised)
         return answer
 
-    def _bad(self, problem: str) -> BadExperiment:
+    def _bad(self, problem: str, kind: type[BadExperiment] = BadExperiment) -> BadExperiment:
         path = self._experiment.harness.path
-        return BadExperiment(
+        return kind(
             f"the harness {path!r} {problem}",
             hint="the harness has to define inputs(case, which, make) and reference(case, which, arguments), "
             "and derive or cross_check where experiment.yaml names them; docs/experiments.md shows one",

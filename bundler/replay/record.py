@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -158,13 +159,13 @@ class Record:
 
     def _report(self, name: str, grid: Grid) -> GroundReport:
         ground = self._grounds[name]
-        reason = ground.unavailable
+        reason = ground.unavailable or _nothing_ran(grid)
         status = "not-available" if reason else "judged"
         if not reason:
             reason = misbehaviour(self.experiment, Ground(name.split(":", maxsplit=1)[0]), grid)
             status = "invalid" if reason else "judged"
             if reason and self.request.cases is not None:
-                reason += f"; only {len(self.cases)} cases were selected, and it may be right on those"
+                reason += f"; not all cases were selected ({len(self.cases)}), and it may be right on those"
         return GroundReport(
             status=status,
             reason=reason,
@@ -192,3 +193,12 @@ def _selected(experiment: Experiment, wanted: tuple[str, ...] | None) -> tuple[C
         for candidate in experiment.candidates()
         if wanted is None or candidate.id in wanted or candidate.arm.is_control
     )
+
+
+def _nothing_ran(grid: Grid) -> str:
+    """Why no cell of a ground ran: what most of them say; empty where one ran, or there is none."""
+    outcomes = [outcome for row in grid.values() for outcome in row.values()]
+    reasons = Counter(o.detail or str(o.why) for o in outcomes if isinstance(o, NotRun))
+    if not outcomes or reasons.total() < len(outcomes):
+        return ""
+    return f"no cell was run: {reasons.most_common(1)[0][0]}"

@@ -18,7 +18,7 @@ from bundler.model.host import Gpu
 from bundler.model.outcome import Passed, Wrong, kind
 from bundler.model.timing import MAX_SAMPLES, ClockProbe, HostSample, ProcessTiming, Stopwatch
 from bundler.replay.execute import deriving, launching
-from bundler.replay.oracle import CaseData, Oracle
+from bundler.replay.oracle import CaseData, DeriveFailed, Oracle
 from bundler.replay.process import SpawnFailed
 from bundler.replay.remote_timer import BATCH, RemoteTimer, Stopped
 from bundler.replay.rounds import time_rounds
@@ -100,7 +100,9 @@ class TimedProcess:
         try:
             with watcher:
                 self._all(watcher)
-        except (Stopped, SpawnFailed, wire.WireError, ValidationError, KeyError, ValueError) as error:
+        except (
+            Stopped, SpawnFailed, DeriveFailed, wire.WireError, ValidationError, KeyError, ValueError,
+        ) as error:  # fmt: skip
             problem = _said(error)
         finally:
             worker.close()
