@@ -31,6 +31,8 @@ class Facts:
     """For evidence that is held against the recorded."""
     analysis: str = ""
     """The author's words."""
+    stale_since: str = ""
+    """The skill's version that the experiment was not run with; empty where it is not stale."""
 
     @property
     def columns(self) -> list[Column]:

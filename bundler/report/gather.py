@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from bundler.errors import BadEvidence
 from bundler.experiment.deviations import derive_deviations
 from bundler.experiment.load import Loaded, mismatch
+from bundler.experiment.skill_versions import stale_since
 from bundler.judge.verdict import hold
 from bundler.model.evidence import Evidence
 from bundler.report.across import Facts
@@ -36,6 +37,7 @@ def gather(loaded: Loaded, evidence: Sequence[tuple[str, Evidence]] = ()) -> Fac
         derive_deviations(loaded.experiment, loaded.recorded),
         tuple(held),
         _analysis(loaded),
+        stale_since(loaded.experiment, loaded.root),
     )
 
 

@@ -51,9 +51,13 @@ def deciding(experiment: Experiment, columns: Sequence[Column]) -> list[Column]:
     return [column for column in columns if decided and column.valid and column.kind == decided[0]]
 
 
-def remarks(experiment: Experiment, columns: Sequence[Column]) -> list[str]:
-    """What a reader of the headline has to know beside it, a sentence each."""
-    found = [
+def remarks(experiment: Experiment, columns: Sequence[Column], stale_since: str = "") -> list[str]:
+    """What a reader of the headline has to know beside it, a sentence each.
+
+    ``stale_since``: the skill's version that the experiment was not run with, where it is stale.
+    """
+    found = [f"Stale: the skill is at {stale_since} now, of which nothing is said."] if stale_since else []
+    found += [
         f"A control misbehaved on {column.title}, so nothing there was counted."
         for column in columns
         if not column.valid

@@ -24,7 +24,7 @@ def pull_request(facts: Facts) -> str:
     parts = [
         f"### {prose(experiment.id)}: {prose(experiment.title)}\n",
         f"**{prose(first_line(facts))}**\n",
-        bullets([prose(line) for line in remarks(experiment, facts.columns)]),
+        bullets([prose(line) for line in remarks(experiment, facts.columns, facts.stale_since)]),
         held(facts),
         matrix(facts),
         f"**Deviations from the plan.** {deviations(facts)}",

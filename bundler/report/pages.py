@@ -106,7 +106,7 @@ def proof(facts: Facts) -> str:
 
 def _summary(facts: Facts) -> str:
     experiment = facts.loaded.experiment
-    said = bullets([prose(line) for line in remarks(experiment, facts.columns)])
+    said = bullets([prose(line) for line in remarks(experiment, facts.columns, facts.stale_since)])
     notes = f"{prose(experiment.notes)}\n" if experiment.notes else ""
     return "\n".join(part for part in (f"**{prose(first_line(facts))}**\n", said, notes) if part)
 

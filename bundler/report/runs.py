@@ -65,7 +65,8 @@ def chance(without: tuple[int, int], with_: tuple[int, int], arm: str) -> str:
 
 
 def _uncounted(ground: Ground) -> str:
-    return " (not counted)" if ground is Ground.INTERPRETER else ""
+    notes = {Ground.INTERPRETER: " (not counted)", Ground.COMPILE: " for every architecture"}
+    return notes.get(ground, "")
 
 
 def lines(facts: Facts) -> list[str]:

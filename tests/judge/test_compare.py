@@ -161,3 +161,10 @@ def test_any_bits_are_right_for_themselves(bits: bytes) -> None:
     output = decode(bits, "float32", (1,))
     rule = Comparison(nan="equal", zero="signed", reason="")  # type: ignore[arg-type]
     assert compare(output, np.array([float(value)]), "float32", rule).wrong == 0
+
+
+def test_what_equals_the_rounded_reference_has_no_error() -> None:
+    """1e-50 is 0 in float32: right, though a hundred tolerances from the reference."""
+    rule = Comparison(atol=1e-52, nan="forbidden", reason="")  # type: ignore[arg-type]
+    agreement = compare(np.array([0.0]), np.array([1e-50]), "float32", rule)
+    assert (agreement.wrong, agreement.error) == (0, 0.0)

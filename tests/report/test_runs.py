@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from bundler.digest import Digest
 from bundler.judge import statistics
 from bundler.model.outcome import Outcome, Passed
 from bundler.report import checked, runs
 from bundler.report.gather import gather
-from tests.small import PASSED, WRONG_VALUES, Small, evidence, ground
+from bundler.report.headline import remarks
+from tests.small import PASSED, SKILL, TASK, WRONG_VALUES, Small, evidence, ground
 
 
 def _facts(small: Small, outcomes: dict[str, Any] | None = None, **fields: Any) -> Any:
@@ -73,4 +75,21 @@ def test_what_chance_explains_of_the_arms_difference() -> None:
     )
     assert runs.chance((0, 5), (5, 5), "b") == (
         "Chance hardly explains that more are right in the arm b: Fisher's exact p = 0.0079."
+    )
+
+
+def _skill(version: bytes) -> bytes:
+    return b"---\nname: x\ndescription: y\nversion: " + version + b"\n---\n"
+
+
+def test_a_stale_entry_says_so_first(small: Small) -> None:
+    path = f"skills/{SKILL}/SKILL-0.1.0.md"
+    small.put(path, _skill(b"0.1.0"))
+    small.put(f"skills/{SKILL}/SKILL.md", _skill(b"0.2.0"))
+    arm = small.arm("with-skill")
+    arm["skill"] |= {"path": path, "sha256": Digest.of(_skill(b"0.1.0"))}
+    arm["prompt_sha256"] = Digest.of(_skill(b"0.1.0") + b"\n" + TASK)
+    facts = _facts(small)
+    assert remarks(facts.loaded.experiment, facts.columns, facts.stale_since)[0] == (
+        "Stale: the skill is at 0.2.0 now, of which nothing is said."
     )

@@ -57,7 +57,7 @@ def _values(facts: Facts) -> dict[str, object]:
         "css": Markup(style.sheet((_FOLDER / "page.css").read_text())),  # noqa: S704
         "experiment": experiment,
         "headline": first_line(facts),
-        "remarks": remarks(experiment, columns),
+        "remarks": remarks(experiment, columns, facts.stale_since),
         "held": [(name, result(evidence[name], verdict).plain) for name, verdict in facts.verdicts],
         "columns": columns,
         "matrix": heat.matrix(facts),
