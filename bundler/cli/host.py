@@ -51,6 +51,7 @@ def _table(title: str, fields: dict[str, Reading]) -> Table:
 
 def _shown(reading: Reading) -> Text:
     if not isinstance(reading, Read):
-        return Text(" ".join(filter(None, [reading.status, reading.code])), style="yellow")
+        words = reading.status.replace("_", " ")
+        return Text(": ".join(filter(None, [words, reading.code])), style="yellow")
     value = reading.value
     return Text((", ".join(value) or "none") if isinstance(value, tuple) else str(value))
