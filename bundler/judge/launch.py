@@ -62,6 +62,14 @@ def depends_on_tensors(experiment: Experiment) -> bool:
     return any(name in str(one) for one in expressions for name in ("shape", "stride"))
 
 
+def check_inputs(experiment: Experiment, case: Case, arguments: Specs) -> None:
+    """Raise BadExperiment where an argument is an input of the harness that is no tensor, or is not there."""
+    terms = _Terms(experiment, case, arguments)
+    for argument in terms.call.arguments:
+        if argument.input is not None:
+            terms.pointer(argument.name, argument.input)
+
+
 def launch_of(
     experiment: Experiment, case: Case, arguments: Specs, shapes: Sequence[tuple[int, ...]]
 ) -> dict[str, Any]:
@@ -137,14 +145,22 @@ class _Terms:
                 )
             return {"output": outputs[argument.output] | {"initial": argument.initial.value}}
         if argument.input is not None:
-            if argument.input >= len(self._tensors) or self._tensors[argument.input] is None:
-                raise self.bad(f"argument {argument.name!r} is input {argument.input}, which is no tensor")
-            return {"input": argument.input}
+            return {"input": self.pointer(argument.name, argument.input)}
         assert argument.value is not None  # the model takes no argument without one of the three
         return {
             "scalar": argument.type.value,
             "value": self._scalar(argument.name, argument.value, argument.type),
         }
+
+    def pointer(self, name: str, index: int) -> int:
+        """``index``, where the harness gives a tensor."""
+        if index >= len(self._tensors) or self._tensors[index] is None:
+            given = sum(tensor is not None for tensor in self._tensors)
+            raise self.bad(
+                f"argument {name!r} is input {index}, which is no tensor: "
+                f"the harness gives {given} tensor{'s' * (given != 1)}, and inputs count from 0"
+            )
+        return index
 
     def _scalar(self, name: str, value: str | Number, kind: Scalar) -> int | str:
         """Floating-point numbers go as hexadecimal text, to the bit."""

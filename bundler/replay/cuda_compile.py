@@ -11,7 +11,7 @@ from pydantic import Field
 
 from bundler.digest import Digest
 from bundler.judge.claims import Raised
-from bundler.judge.launch import Shape, depends_on_tensors, shape_of
+from bundler.judge.launch import Shape, check_inputs, depends_on_tensors, shape_of
 from bundler.model.base import Frozen
 from bundler.model.evidence import Kernel
 from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown, Why
@@ -42,8 +42,14 @@ class _Claim(Frozen):
 def run_cuda_units(
     job: Job, zygote: Zygote, units: Iterable[Unit], oracle: Oracle, table: KernelTable, session: Session
 ) -> Iterator[tuple[Unit, Mapping[str, Outcome]]]:
-    """Every unit in turn, as ``runner.run_units`` gives them."""
+    """Every unit in turn, as ``runner.run_units`` gives them.
+
+    Raises BadExperiment for a launch that no device could take, before anything is compiled where it is
+    a pointer that is not there: of the first case, since what the harness gives is the kernel's list.
+    """
     waiting = list(units)
+    for unit in waiting[:1]:
+        check_inputs(job.experiment, unit.case, oracle.case(unit.case, stand_in=True).sets[0])
     made: dict[str, Kernel] = {}
     grounds = dict.fromkeys(ground for unit in waiting for ground in unit.grounds)
     # One ground a unit: each has the whole time, and one that ends the process costs no other.

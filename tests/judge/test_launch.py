@@ -76,7 +76,7 @@ def test_what_no_device_could_take(tmp_path: Path, changes: dict[str, Any], says
         ({"value": "n * n * n * n"}, "not a whole number from -2147483648"),
         ({"value": -1, "type": "unsigned int"}, "from 0 to 4294967295"),
         ({"value": "a"}, "is 2.5, not a whole number"),
-        ({"input": 1}, "which is no tensor"),
+        ({"input": 1}, "which is no tensor: the harness gives 1 tensor,"),
     ],
 )
 def test_what_an_argument_cannot_be(tmp_path: Path, argument: dict[str, Any], says: str) -> None:

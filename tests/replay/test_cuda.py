@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bundler.digest import Digest
+from bundler.errors import BadExperiment
 from bundler.judge.claims import CellClaim
 from bundler.judge.controls import misbehaviour
 from bundler.judge.launch import Shape
@@ -124,6 +125,15 @@ def test_an_architecture_is_compiled_once_for_all_cases(tmp_path: Path) -> None:
     assert len(answers) == 4
     assert {kind(outcome) for row in answers.values() for outcome in row.values()} == {"passed"}
     assert [len(worker.asked) for worker in zygote.workers] == [2]
+
+
+def test_an_input_that_the_harness_does_not_give_is_said_before_anything_is_compiled(tmp_path: Path) -> None:
+    toy, zygote = Toy(tmp_path), FakeZygote(_made)
+    (_, *others) = CUDA["arguments"]  # type: ignore[misc]
+    toy.declared["cuda"] = CUDA | {"arguments": [{"name": "x", "input": 7}, *others]}
+    with pytest.raises(BadExperiment, match=r"argument 'x' is input 7, .* the harness gives 1 tensor,"):
+        _run(toy, zygote, GROUNDS)
+    assert zygote.workers == []
 
 
 def test_a_source_that_takes_too_long_costs_one_limit_an_architecture(tmp_path: Path) -> None:
