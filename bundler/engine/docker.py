@@ -59,14 +59,14 @@ class Docker:
         self._client = client
 
     @classmethod
-    def connect(cls) -> Docker:
-        """The engine of the environment; UnavailableError when none answers."""
+    def connect(cls, instead: str) -> Docker:
+        """The environment's engine; UnavailableError, with ``instead`` as a way out, when none answers."""
         try:
             client = docker.from_env(timeout=600)
         except DockerException as error:
             raise UnavailableError(
                 f"no Docker engine answers: {str(error)[:300]}",
-                hint="start Docker, or add --engine host to use this machine's own Python",
+                hint=f"start Docker, or {instead}",
             ) from None
         return cls(client)
 
@@ -208,7 +208,7 @@ class Container:
         except APIError as error:
             raise UnavailableError(
                 f"the container does not start: {_said(error)}",
-                hint="without NVIDIA's container toolkit add --no-gpu, or --engine host",
+                hint="without NVIDIA's container toolkit add --no-gpu, or name the tar with --engine host",
             ) from None
 
 

@@ -54,7 +54,7 @@ def experiment_of(target: Target) -> Iterator[Loaded]:
 def in_docker(name: str) -> Iterator[InDocker]:
     """The experiment in the image ``name``, read out of a container that is made and never started."""
     with (
-        contextlib.closing(_connect_to_read(name)) as docker,
+        contextlib.closing(connect_for(name)) as docker,
         docker.container(name, ["--help"], gpu=False) as container,
         tempfile.TemporaryDirectory(prefix="bundler-") as scratch,
     ):
@@ -69,23 +69,23 @@ def read_out(container: Container, folder: Path) -> Loaded:
     return open_bundle(folder)
 
 
-def connect() -> Docker:
-    """The engine; its client is imported here alone, since a bundle's runtime has none."""
+def connect(instead: str = "add --engine host to use this machine's own Python") -> Docker:
+    """The engine; its client is imported here alone, since a bundle's runtime has none.
+
+    Raises UnavailableError, whose hint has ``instead`` as what to do without one.
+    """
     try:
         from bundler.engine.docker import Docker  # noqa: PLC0415
     except ImportError:
         raise UnavailableError(
-            "the Python package docker is not installed", hint="pip install docker, or add --engine host"
+            "the Python package docker is not installed", hint=f"pip install docker, or {instead}"
         ) from None
-    return Docker.connect()
+    return Docker.connect(instead)
 
 
-def _connect_to_read(name: str) -> Docker:
-    """The same for a command that has no --engine to turn to."""
+def connect_for(name: str) -> Docker:
+    """The same for an image's name, for which --engine host is no way out."""
     try:
-        return connect()
+        return connect(f"name a tar of it: docker save {name} -o FILE, with an engine that has the image")
     except UnavailableError as error:
-        raise UnavailableError(
-            f"{name!r} is an image's name, and {error.problem}",
-            hint="start Docker, or name a tar, an OCI layout or a folder",
-        ) from None
+        raise UnavailableError(f"{name!r} is an image's name, and {error.problem}", hint=error.hint) from None

@@ -15,7 +15,7 @@ from bundler.digest import Digest
 from bundler.engine.folder import Folder, here, verified_folder
 from bundler.engine.inside import Lines, arguments, other_request
 from bundler.engine.own import run_own
-from bundler.engine.reading import connect, read_out
+from bundler.engine.reading import connect, connect_for, read_out
 from bundler.engine.replayed import Engine, Options, Plan, Replayed
 from bundler.engine.target import Archive, ImageName, Opened, Target, opened
 from bundler.errors import BadBundle, BadEvidence, UnavailableError
@@ -64,7 +64,7 @@ def _by_name(target: ImageName, plan: Plan, options: Options) -> Replayed:
             f"{target.name!r} is an image's name, which only an engine can resolve",
             hint=f"docker save {target.name} -o FILE, then name the file",
         )
-    with contextlib.closing(connect()) as docker:
+    with contextlib.closing(connect_for(target.name)) as docker:
         return _in_docker(docker, target.name, plan, options, None)
 
 

@@ -63,7 +63,7 @@ def run(image: str, *arguments: str, flags: tuple[str, ...] = ()) -> subprocess.
 
 @pytest.fixture(scope="module")
 def docker() -> Iterator[Docker]:
-    with contextlib.closing(Docker.connect()) as engine:
+    with contextlib.closing(Docker.connect("go without")) as engine:
         yield engine
 
 

@@ -13,12 +13,15 @@ from bundler.bundle.content import BUNDLE_PREFIX, REPLAYER_PREFIX, experiment_en
 from bundler.bundle.freeze import ENTRYPOINT, freeze
 from bundler.engine.folder import Folder
 from bundler.engine.reading import experiment_of, in_docker
+from bundler.engine.replayed import Engine, Options
 from bundler.engine.target import Archive, ImageName
-from bundler.errors import BadBundle, UsageError
+from bundler.engine.verify import verified
+from bundler.errors import BadBundle, UnavailableError, UsageError
 from bundler.oci.archive import write_archive
 from bundler.oci.image import Image, append
 from bundler.oci.layer import Layer, build_layer
 from bundler.oci.tree import Entry
+from bundler.replay.request import Request, Watch
 from tests.small import ID, Small, evidence, ground
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +40,18 @@ def test_what_is_on_disk(small: Small, tmp_path: Path) -> None:
         with experiment_of(target) as loaded:
             assert loaded.experiment.id == ID
             assert (loaded.folder / "harness.py").is_file()
+
+
+def test_a_name_without_an_engine_is_not_told_to_use_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only an engine knows what a name stands for."""
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    options = Options(engine=Engine.AUTO, gpu=False, watch=Watch(), say=lambda _: None)
+    target = ImageName("some/bundle:1")
+    for asked in (experiment_of(target), verified(target, lambda _: Request(), options)):
+        with pytest.raises(UnavailableError, match="'some/bundle:1' is an image's name") as raised, asked:
+            pass
+        assert "docker save some/bundle:1 -o FILE" in raised.value.hint
+        assert "--engine host" not in raised.value.hint
 
 
 # --- by name: a bare bundle will do, since nothing of it runs ---------------------------------------------
