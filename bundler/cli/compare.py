@@ -19,7 +19,8 @@ from bundler.experiment.parse import MAX_FILE_BYTES, parse_evidence
 from bundler.judge.across_hosts import across_hosts
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Experiment
-from bundler.report import comparison, terminal
+from bundler.report import comparison
+from bundler.report.terminal import screen
 from bundler.report.text import plain
 
 _SUFFIXES = (".json", ".json.gz")
@@ -60,7 +61,7 @@ def compare(
         for source, item in evidence:
             if item.timings:
                 out.print(Text(f"\n{plain(source)}", "bold"))
-                terminal.timings(out, declared, item)
+                screen.timings(out, declared, item)
     raise typer.Exit(comparison.exit_code(across))
 
 

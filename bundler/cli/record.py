@@ -19,7 +19,7 @@ from bundler.model.base import NAME
 from bundler.model.evidence import evidence_json
 from bundler.replay.replay import replay
 from bundler.replay.request import Watch
-from bundler.report import terminal
+from bundler.report.terminal import screen
 
 
 def record(
@@ -42,7 +42,7 @@ def record(
     request = options.Selection(ground, arch, None, None, seed, jobs, time).request(loaded)
     with progress.stepping(console(stderr=True)) as step:
         evidence = replay(loaded, request, Watch(step))
-    terminal.show(out, loaded.experiment, evidence, hold(loaded.experiment, evidence, ()), matrix=False)
+    screen.show(out, loaded.experiment, evidence, hold(loaded.experiment, evidence, ()), matrix=False)
     if not evidence.complete:
         raise typer.Exit(ExitCode.INCOMPLETE)
     if any(report.status == "invalid" for report in evidence.grounds.values()):

@@ -20,7 +20,7 @@ from bundler.judge.verdict import exit_code, hold
 from bundler.model.evidence import Evidence, evidence_json
 from bundler.model.experiment import Experiment
 from bundler.replay.request import Watch
-from bundler.report import terminal
+from bundler.report.terminal import screen
 from bundler.report.text import plain
 
 
@@ -93,7 +93,7 @@ def _report(out: Console, replayed: Replayed, matrix: bool, *, untimed: bool) ->
     loaded = replayed.loaded
     if untimed and (why := why_untimed(loaded.experiment, replayed.evidence)):
         out.print(Text(f"nothing was timed: {plain(why)}", "yellow"))
-    terminal.show(out, loaded.experiment, replayed.evidence, verdict, matrix=matrix, recorded=loaded.recorded)
+    screen.show(out, loaded.experiment, replayed.evidence, verdict, matrix=matrix, recorded=loaded.recorded)
     return exit_code(replayed.evidence, verdict)
 
 

@@ -7,7 +7,7 @@ from bundler.model.evidence import Evidence
 from bundler.model.experiment import Arm, Experiment
 from bundler.model.host import Gpu, Read
 from bundler.report.across import Facts
-from bundler.report.terminal import isolation, machine, value
+from bundler.report.terminal.host import isolation, machine, value
 from bundler.report.text import count
 
 Rows = list[tuple[str, str]]

@@ -12,7 +12,7 @@ from bundler.report.across import Column, Facts, never_judged, not_run
 from bundler.report.headline import headline, remarks
 from bundler.report.hosts import Rows, arm_note, host_rows, provenance
 from bundler.report.markup import code, folded, prose, table
-from bundler.report.terminal import result
+from bundler.report.terminal.verdict import result
 from bundler.report.text import count, few
 
 LIMITS = "What the interpreter passes need not compile, and what it fails may be its own limit."

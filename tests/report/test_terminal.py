@@ -14,7 +14,8 @@ from bundler.model.evidence import Evidence
 from bundler.model.host import Gpu, Host, Read, Unread
 from bundler.model.outcome import Crashed, Mark, NotRun, Passed, Why
 from bundler.model.timing import Cache, TimedCell, Timings
-from bundler.report import summary, terminal
+from bundler.report import summary
+from bundler.report.terminal import cells, screen
 from tests.small import HOST, KERNEL_MADE, PASSED, UNCOMPILABLE, WRONG_VALUES, Small, evidence, ground
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -29,7 +30,7 @@ def loaded(small: Small) -> Loaded:
 def shown(loaded: Loaded, now: Evidence, recorded: Evidence | None = None, *, matrix: bool = False) -> str:
     console = Console(file=io.StringIO(), width=100, no_color=True, highlight=False, soft_wrap=True)
     verdict = hold(loaded.experiment, now, (("evidence/host.json", recorded),) if recorded else ())
-    terminal.show(console, loaded.experiment, now, verdict, matrix=matrix)
+    screen.show(console, loaded.experiment, now, verdict, matrix=matrix)
     assert isinstance(console.file, io.StringIO)
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     return "\n".join(lines) + "\n"
@@ -175,7 +176,7 @@ def test_nothing_can_be_forged(small: Small, text: str) -> None:
     )
     now = evidence(loaded, {"interpreter": report, "device": device}, host=host)
     console = Console(file=io.StringIO(), width=100, force_terminal=False, soft_wrap=True, highlight=False)
-    terminal.show(
+    screen.show(
         console, loaded.experiment, now, hold(loaded.experiment, now, (("e", recorded),)), matrix=True
     )
     assert isinstance(console.file, io.StringIO)
@@ -214,7 +215,7 @@ def test_a_timing_of_a_strange_case_forges_nothing(loaded: Loaded) -> None:
 def test_the_matrix_names_every_arm_in_full_whatever_the_width(loaded: Loaded, width: int) -> None:
     group = summary.groups(evidence(loaded, {"interpreter": ground(loaded, {"with-skill/01": UNCOMPILABLE})}))
     console = Console(file=io.StringIO(), width=width, no_color=True, highlight=False)
-    parts = terminal._matrix(loaded.experiment, group[0], width)
+    parts = cells.by_case(loaded.experiment, group[0], width)
     for part in parts:
         console.print(part)
     assert isinstance(console.file, io.StringIO)

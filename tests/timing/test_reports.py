@@ -15,12 +15,12 @@ from bundler.judge.verdict import hold
 from bundler.model.evidence import Evidence, evidence_json
 from bundler.model.host import Gpu
 from bundler.model.timing import State, TimedCell, Timings
-from bundler.report import terminal
 from bundler.report import timings as timing_rows
 from bundler.report.across import Facts
 from bundler.report.html.page import page
 from bundler.report.markdown import pull_request
 from bundler.report.pages import proof
+from bundler.report.terminal import screen
 from bundler.timing.judge import judge_timing
 from tests.small import HOST, Small, evidence, ground
 
@@ -50,7 +50,7 @@ def _evidence(loaded: Loaded, *scenarios: str) -> Evidence:
 def _shown(loaded: Loaded, found: Evidence) -> dict[str, str]:
     stream = io.StringIO()
     console = Console(file=stream, width=400)
-    terminal.show(console, loaded.experiment, found, hold(loaded.experiment, found, ()), matrix=False)
+    screen.show(console, loaded.experiment, found, hold(loaded.experiment, found, ()), matrix=False)
     facts = Facts(loaded, (("h200", found),))
     return {
         "terminal": stream.getvalue(),

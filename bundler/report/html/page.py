@@ -25,7 +25,7 @@ from bundler.report.pages import EXACT, UNMEASURED, error_charts, replay_command
 from bundler.report.pairs import Pair, code_pairs, prompt_pairs
 from bundler.report.parameters import by_parameter
 from bundler.report.summary import Trouble, marks, troubles
-from bundler.report.terminal import result
+from bundler.report.terminal.verdict import result
 from bundler.report.text import count, few, plain
 
 _FOLDER = Path(__file__).parent

@@ -1,0 +1,75 @@
+"""The parts of the report in their order, and the timings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from bundler.model.evidence import Evidence
+from bundler.model.experiment import Experiment
+from bundler.model.verdict import Verdict
+from bundler.report import source_kernel, summary
+from bundler.report import timings as timing_rows
+from bundler.report.summary import Named
+from bundler.report.terminal import DIM, GOOD, WARN
+from bundler.report.terminal.cells import by_case, counts
+from bundler.report.terminal.host import setup
+from bundler.report.terminal.troubles import cross_check, disagreements, marked, troubles
+from bundler.report.terminal.verdict import judgements, not_judged, result
+from bundler.report.text import plain
+
+
+def show(
+    console: Console,
+    experiment: Experiment,
+    evidence: Evidence,
+    verdict: Verdict,
+    *,
+    matrix: bool,
+    recorded: Sequence[Named] = (),
+) -> None:
+    """Host, matrix, what did not pass, timings, verdict, what was not judged, result; in this order.
+
+    ``recorded``: evidence whose ratios of two arms the replay's are held against.
+    """
+    console.print(Text.assemble((experiment.id, "bold"), "  ", plain(experiment.title)))
+    setup(console, evidence)
+    groups = summary.groups(evidence)
+    console.print()
+    console.print(counts(experiment, groups))
+    if matrix:
+        for group in groups:
+            if group.report.status != "not-available":
+                for part in by_case(experiment, group, console.width):
+                    console.print(part)
+    troubles(console, experiment, groups)
+    disagreements(console, experiment, groups)
+    marked(console, groups)
+    cross_check(console, experiment, evidence)
+    if ports := source_kernel.on_device(experiment, evidence):
+        console.print(Text(f"\n{plain(ports)}"))
+    timings(console, experiment, evidence)
+    for line in timing_rows.agreements(experiment, (*recorded, ("this replay", evidence))):
+        console.print(Text(f"  {plain(line)}"))
+    judgements(console, verdict)
+    not_judged(console, evidence, verdict)
+    console.print()
+    console.print(result(evidence, verdict))
+
+
+def timings(console: Console, experiment: Experiment | None, evidence: Evidence) -> None:
+    """What was timed, or why it may not be claimed; ``experiment`` is needed for the ratios."""
+    found = timing_rows.rows(evidence)
+    if not found:
+        return
+    console.print(Text("\nTimings", "bold"))
+    for row in found:
+        style = GOOD if row.state == "admissible" else WARN
+        line = Text.assemble("  ", (row.candidate, "bold"), f" on {plain(row.case)}: ", (row.state, style))
+        console.print(line.append(f": {plain(row.value)}" if row.value else ""))
+        for note in row.notes:
+            console.print(Text(f"      {plain(note)}", DIM))
+    for pair in timing_rows.pairs(experiment, evidence) if experiment else ():
+        console.print(Text(f"  {plain(timing_rows.said(pair))}"))

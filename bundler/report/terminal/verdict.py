@@ -1,0 +1,85 @@
+"""How a replay compares with the recorded evidence, what was not judged, and the result."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bundler.model.evidence import Evidence
+from bundler.model.verdict import GroundVerdict, Judgement, Verdict
+from bundler.report import summary
+from bundler.report.terminal import BAD, DIM, GOOD, WARN
+from bundler.report.text import count, few, plain
+
+
+def judgements(console: Console, verdict: Verdict) -> None:
+    """Cells by judgement and ground, and where the replay differs from what was recorded."""
+    table = Table(title="\nHeld against the recorded evidence", title_justify="left", title_style="bold")
+    for heading in ("ground", "reproduced", "differ", "not judged", "PTX"):
+        table.add_column(heading, justify="left" if heading in ("ground", "PTX") else "right")
+    for ground in verdict.grounds:
+        differ = ground.count(Judgement.DIFFERS)
+        table.add_row(
+            Text(ground.ground),
+            str(ground.count(Judgement.REPRODUCED)),
+            Text(str(differ), BAD if differ else ""),
+            str(ground.count(Judgement.NOT_JUDGED)),
+            _ptx(ground),
+        )
+    console.print(table)
+    for name, candidate, recorded, replayed, cases, why in summary.differences(verdict):
+        console.print(
+            Text.assemble(
+                "  ",
+                (candidate, "bold"),
+                f" on {name}: recorded {recorded}, ",
+                (f"here {replayed}", BAD),
+                f" in {count(len(cases), 'cell')}: {few(cases)}",
+            )
+        )
+        if why:
+            console.print(Text(f"      {plain(why, 240)}", DIM))
+
+
+def _ptx(ground: GroundVerdict) -> Text:
+    total = ground.ptx_same + ground.ptx_other
+    if not total:
+        return Text("")
+    if not ground.ptx_other:
+        return Text(f"identical in all {total} cells", GOOD)
+    return Text(f"differs in {ground.ptx_other} of {total} cells", WARN)
+
+
+def not_judged(console: Console, evidence: Evidence, verdict: Verdict) -> None:
+    """What says nothing of the recorded evidence, a line a reason."""
+    lines = []
+    for left in summary.unjudged(verdict):
+        status = evidence.grounds[left.grounds[0]].status
+        what = count(left.cells, "cell")
+        if left.whole:
+            what = "the whole ground" if status == "judged" else f"the whole ground, {status}"
+        lines.append(f"  {summary.title(left.grounds)}: {what}: {left.why}")
+    if not evidence.complete:
+        lines.append("  the replay was cut short; cells that it did not reach are not judged")
+    if lines:
+        console.print(Text("\nNot judged here, and why", "bold"))
+        for line in lines:
+            console.print(Text(plain(line)))
+
+
+def result(evidence: Evidence, verdict: Verdict) -> Text:
+    """The last line: what the replay says as a whole."""
+    same, differ = verdict.count(Judgement.REPRODUCED), verdict.count(Judgement.DIFFERS)
+    unjudged = verdict.count(Judgement.NOT_JUDGED)
+    tail = f"{count(same, 'cell')} reproduced, {differ:,} differ, {unjudged:,} not judged"
+    invalid = [name for name, report in evidence.grounds.items() if report.status == "invalid"]
+    if not verdict.complete:
+        return Text(f"INCOMPLETE: {tail}", BAD)
+    if differ:
+        return Text(f"DIFFERS: {tail}", BAD)
+    if invalid:
+        return Text(f"INVALID: a control misbehaved on {few(invalid)}; {tail}", BAD)
+    if not same:
+        return Text(f"NOTHING JUDGED: {tail}", WARN)
+    return Text(f"REPRODUCED: {tail}", f"bold {GOOD}")
