@@ -6,13 +6,18 @@ What it answers is held against what was asked, as a container's answer is.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import select
+import signal
+import stat
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from bundler.bundle.unpack import Parts, unpack_replayer
 from bundler.engine.inside import Lines, arguments
@@ -26,6 +31,9 @@ MAX_EVIDENCE_BYTES = 64 << 20
 STOP_S = 30
 """How long an interrupted replay has to hand over the cells that it had."""
 _NAME = "the bundle's own replayer"
+_LATE_BYTES = 1 << 20
+"""What is still read once it ended: a pipe holds no more, and a child of its own may write on for ever."""
+_LOOK_S = 0.1
 
 
 def run_own(
@@ -62,19 +70,30 @@ class _Answer:
     def step(self, now: Step) -> None:
         """Progress; what the replayer has written by now is passed on."""
         self._watch.step(now)
-        changed = self.path.stat().st_mtime_ns if self.path.exists() else 0
+        changed = self._changed()
         if changed != self._seen:
             self._seen = changed
             if (evidence := self.read()) is not None:
                 self._watch.checkpoint(evidence)
 
-    def read(self) -> Evidence | None:
-        """What it wrote; None when that is nothing."""
+    def _changed(self) -> int:
         try:
-            with self.path.open("rb") as stream:
+            return self.path.lstat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
+    def read(self) -> Evidence | None:
+        """What it wrote; None when that is nothing. Raises BadEvidence."""
+        try:
+            with _regular(self.path) as stream:
                 data = stream.read(MAX_EVIDENCE_BYTES + 1)
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise BadEvidence(
+                f"what {_NAME} left in place of its evidence cannot be read: {error.strerror}",
+                hint="do not trust this bundle",
+            ) from None
         if len(data) > MAX_EVIDENCE_BYTES:
             raise BadEvidence(
                 f"{_NAME} wrote over {MAX_EVIDENCE_BYTES} bytes", hint="do not trust this bundle"
@@ -82,9 +101,18 @@ class _Answer:
         return parse_evidence(data, f"the answer of {_NAME}")
 
 
+def _regular(path: Path) -> BinaryIO:
+    """A stranger's file; he may have left a FIFO, on which a plain open waits, or a link to anywhere."""
+    found = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(found).st_mode):
+        os.close(found)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return os.fdopen(found, "rb")
+
+
 @contextlib.contextmanager
 def _started(request: Request, folder: Path, scratch: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The replayer, started; it is gone when the block ends.
+    """The replayer, started; it is gone when the block ends, and with it what it started in its group.
 
     Python puts the folder that it is told to run first on its path, before whatever is installed. A session
     of its own keeps a terminal's Ctrl-C from it: the asker passes that on, once.
@@ -102,7 +130,9 @@ def _started(request: Request, folder: Path, scratch: Path) -> Iterator[subproce
     try:
         yield process
     finally:
-        process.kill()
+        # Not waited for before: until then its number, the group's too, is nobody else's.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         for pipe in (process.stdin, process.stderr):
             if pipe is not None:
@@ -126,13 +156,14 @@ def _followed(process: subprocess.Popen[bytes], lines: Lines) -> bool:
         _hold(process)
         _drain(process, lines)
     except KeyboardInterrupt:
-        process.terminate()
-        late = threading.Timer(STOP_S, process.kill)
+        os.kill(process.pid, signal.SIGTERM)
+        late = threading.Timer(STOP_S, os.kill, (process.pid, signal.SIGKILL))
         late.start()
         try:
             _drain(process, lines)
         finally:
             late.cancel()
+            late.join()
         return True
     return False
 
@@ -145,10 +176,26 @@ def _hold(process: subprocess.Popen[bytes]) -> None:
 
 
 def _drain(process: subprocess.Popen[bytes], lines: Lines) -> None:
+    """Take what it prints until it ends, whoever else still has its stderr open then."""
     assert process.stderr is not None
-    while data := os.read(process.stderr.fileno(), 1 << 16):
+    printed = process.stderr.fileno()
+    late = 0
+    while late < _LATE_BYTES:
+        ended = _has_ended(process)  # before the look: all that it printed is in the pipe then
+        ready, _, _ = select.select([printed], [], [], 0 if ended else _LOOK_S)
+        data = os.read(printed, 1 << 16) if ready else b""
+        if ended and not data:
+            return
+        if ready and not data:
+            break
         lines(data)
-    process.wait()
+        late += len(data) if ended else 0
+    _has_ended(process, os.WEXITED | os.WNOWAIT)
+
+
+def _has_ended(process: subprocess.Popen[bytes], how: int = os.WEXITED | os.WNOWAIT | os.WNOHANG) -> bool:
+    """Whether it has, without taking its end: ``_started`` does that, after it has killed the group."""
+    return os.waitid(os.P_PID, process.pid, how) is not None
 
 
 def _no_evidence(code: int) -> BadBundle | UnavailableError:

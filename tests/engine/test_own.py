@@ -177,6 +177,42 @@ def test_an_answer_to_another_request(
         pass
 
 
+LEFT = "import os, sys\nnow = sys.argv[sys.argv.index('--json') + 1]\n{leaves}\n"
+
+
+@pytest.mark.parametrize(
+    ("leaves", "said"),
+    [
+        ("os.mkfifo(now)", "cannot be read: not a regular file"),
+        ("os.mkdir(now)", "cannot be read: "),
+        ("os.symlink('/dev/zero', now)", "cannot be read: "),
+    ],
+)
+def test_what_is_no_file_is_not_waited_for(
+    archive: Callable[[Sequence[Entry]], Archive], temporary: Path, leaves: str, said: str
+) -> None:
+    target = archive([Entry("__main__.py", LEFT.format(leaves=leaves).encode())])
+    with pytest.raises(BadEvidence, match=said), verified(target, lambda _: ONE, options(own=True)):
+        pass
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("does", ["time.sleep(60)", "while time.time() < {until}: os.write(2, bytes(9999))"])
+def test_what_it_started_is_not_waited_for_and_ends_with_it(
+    archive: Callable[[Sequence[Entry]], Archive], tmp_path: Path, does: str
+) -> None:
+    """Its stderr stays open, and may be written on, when it has ended."""
+    begun = time.monotonic()
+    child = "import os, time\n" + does.format(until=time.time() + 60)
+    command = f"[sys.executable, '-c', {child!r}, {str(tmp_path / 'child')!r}]"
+    program = f"import subprocess, sys\nsubprocess.Popen({command})\nraise SystemExit(3)\n"
+    target = archive([Entry("__main__.py", program.encode())])
+    with pytest.raises(BadBundle, match="ended with 3"), verified(target, lambda _: ONE, options(own=True)):
+        pass
+    assert time.monotonic() - begun < 30
+    _wait(lambda: not _running_from(tmp_path))
+
+
 # --- cut short -------------------------------------------------------------------------------------------
 
 SLEEPER = b"import time\nimport torch\n\n\ndef double(x):\n    time.sleep(0.5)\n    return x + x\n"
