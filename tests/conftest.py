@@ -10,6 +10,7 @@ import functools
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -51,6 +52,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A background job of a shell ignores Ctrl-C, and the programs that a test interrupts would inherit that.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if unknown := _required(config) - _PROBES.keys():
         raise pytest.UsageError(f"--require: {min(unknown)!r} is none of {', '.join(_PROBES)}")
 
