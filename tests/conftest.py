@@ -53,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # A background job of a shell ignores Ctrl-C, and the programs that a test interrupts would inherit that.
+        # A shell has its background jobs ignore Ctrl-C, and what a test interrupts would inherit that.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if unknown := _required(config) - _PROBES.keys():
         raise pytest.UsageError(f"--require: {min(unknown)!r} is none of {', '.join(_PROBES)}")
