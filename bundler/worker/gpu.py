@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Protocol
 
+from bundler.worker.launcher import functions
+
 Event = Any
 
 
@@ -127,7 +129,7 @@ class CudaGpu:
     def __init__(self, flush_bytes: int) -> None:
         """Raise GpuError; OSError where there is no libcuda."""
         self.stream = 0
-        self._call = _functions(ctypes.CDLL("libcuda.so.1"))
+        self._call = functions(ctypes.CDLL("libcuda.so.1"), _SIGNATURES)
         module = self._new("cuModuleLoadData", _PTX)
         self._block = self._new("cuModuleGetFunction", module, b"bundler_block")
         self._probe = self._new("cuModuleGetFunction", module, b"bundler_probe")
@@ -203,12 +205,3 @@ class CudaGpu:
     def _launch(self, function: Any, *values: Any) -> None:
         pointers = (_ptr * len(values))(*(ctypes.cast(ctypes.byref(value), _ptr) for value in values))
         self._do("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, self.stream, pointers, None)
-
-
-def _functions(library: Any) -> dict[str, Any]:
-    found = {}
-    for name, types in _SIGNATURES.items():
-        function = getattr(library, name)
-        function.argtypes, function.restype = types, _int
-        found[name] = function
-    return found

@@ -7,7 +7,7 @@ these six functions of the driver have not changed since CUDA 9.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _u32, _ptr, _int = ctypes.c_uint, ctypes.c_void_p, ctypes.c_int
@@ -49,7 +49,7 @@ class Function:
 
     def __init__(self, cubin: bytes, entry: str, library: Any = None) -> None:
         """Raise LaunchFailed where the driver does not take it; OSError where there is no libcuda."""
-        self._call = _functions(library or ctypes.CDLL("libcuda.so.1"))
+        self._call = functions(library or ctypes.CDLL("libcuda.so.1"), _SIGNATURES)
         self._image = cubin
         module = self._new("cuModuleLoadData", cubin)
         self._function = self._new("cuModuleGetFunction", module, entry.encode())
@@ -96,9 +96,10 @@ class Function:
         return f"CUDA error: {found[0]} ({found[1]})"
 
 
-def _functions(library: Any) -> dict[str, Any]:
+def functions(library: Any, signatures: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+    """Functions of libcuda by name, each with the types of its arguments; all of them give a CUresult."""
     found = {}
-    for name, types in _SIGNATURES.items():
+    for name, types in signatures.items():
         function = getattr(library, name)
         function.argtypes, function.restype = types, _int
         found[name] = function

@@ -19,8 +19,6 @@ ENTRIES = sorted(path.parent for path in PROOF.glob("*/*/experiment.yaml"))
 ROWS = (
     "return [...document.querySelectorAll('#matrix tbody tr')].map(r => [...r.cells].map(c => c.innerText))"
 )
-STRONG = [("cuda/softmax", "light"), ("cuda/reduction", "dark"), ("patterns/row-moments-brief", "light")]
-"""Between them they have what a page can show: failing reconstructions, timings, arms that differ."""
 
 
 @pytest.mark.browser
@@ -64,8 +62,7 @@ def _cell(facts: Facts, arm: str, column: Column) -> str:
 
 @pytest.mark.browser
 @pytest.mark.network
-@pytest.mark.parametrize(("name", "scheme"), STRONG)
-def test_axe_finds_nothing_in_strong_entries(
-    name: str, window: Browser, tmp_path: Path, axe: str, scheme: str
-) -> None:
-    axe_finds_nothing(gather(load(PROOF / name)), window, tmp_path, axe, scheme)
+@pytest.mark.parametrize("folder", ENTRIES, ids=lambda folder: f"{folder.parent.name}/{folder.name}")
+def test_axe_finds_nothing_in_any_entry(folder: Path, window: Browser, tmp_path: Path, axe: str) -> None:
+    scheme = ("light", "dark")[ENTRIES.index(folder) % 2]
+    axe_finds_nothing(gather(load(folder)), window, tmp_path, axe, scheme)
