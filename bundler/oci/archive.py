@@ -18,6 +18,8 @@ from bundler.oci.reference import Reference
 from bundler.oci.strict_json import encode
 
 BLOBS = "blobs/sha256"
+_ALIGNED_BYTES = 1 << 20
+"""From this size a blob begins at a whole block, so that a base of gigabytes is shared where the disk can."""
 
 
 def write_archive(image: Image, path: Path, *, reference: str, thin: bool = False) -> None:
@@ -53,6 +55,9 @@ def docker_manifest_json(image: Image, tags: list[str]) -> bytes:
 
 
 def _add(writer: Writer, name: str, blob: Blob) -> None:
-    writer.write(tar.file_header(name, size=blob.size))
+    if blob.size < _ALIGNED_BYTES:
+        writer.write(tar.file_header(name, size=blob.size))
+    else:
+        writer.write(tar.aligned_header(name, size=blob.size, offset=writer.tell()))
     copy_blob(blob, writer)
     writer.write(tar.padding(blob.size))

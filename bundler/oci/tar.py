@@ -15,6 +15,9 @@ cannot hold a time before 1980, in any zone."""
 END = b"\0" * (2 * BLOCK_BYTES)
 """Two empty blocks end an archive."""
 
+CLONE_BYTES = 4096
+"""What file systems that clone (btrfs, XFS) share between files: whole blocks, of this size by default."""
+
 _NAME_BYTES = 100
 _MAX_USTAR_SIZE = 8 * 1024**3 - 1
 _FIELDS = struct.Struct("100s8s8s8s12s12s8s1s100s6s2s32s32s8s8s155s12x")
@@ -23,6 +26,18 @@ _FIELDS = struct.Struct("100s8s8s8s12s12s8s1s100s6s2s32s32s8s8s155s12x")
 def file_header(path: str, *, size: int, executable: bool = False) -> bytes:
     """What comes before the ``size`` bytes of a file; after them comes ``padding(size)``."""
     return _header(path, size=size, mode=0o755 if executable else 0o644, kind=b"0")
+
+
+def aligned_header(path: str, *, size: int, offset: int) -> bytes:
+    """As ``file_header``, for a member at ``offset`` of the archive whose bytes begin at a whole block.
+
+    Then the kernel can share the blocks of another file instead of copying them. What fills the gap is a PAX
+    comment, which every reader skips.
+    """
+    plain = file_header(path, size=size)
+    if (offset + len(plain)) % CLONE_BYTES == 0:
+        return plain
+    return _header(path, size=size, mode=0o644, kind=b"0", align=offset)
 
 
 def folder_header(path: str) -> bytes:
@@ -35,12 +50,14 @@ def padding(size: int) -> bytes:
     return b"\0" * (-size % BLOCK_BYTES)
 
 
-def _header(path: str, *, size: int, mode: int, kind: bytes) -> bytes:
+def _header(path: str, *, size: int, mode: int, kind: bytes, align: int | None = None) -> bytes:
     records = b""
     if not path.isascii() or len(path) > _NAME_BYTES:
         records += _pax_record("path", path)
     if size > _MAX_USTAR_SIZE:
         records += _pax_record("size", str(size))
+    if align is not None:
+        records += _comment(-(align + 2 * BLOCK_BYTES + len(records)) % CLONE_BYTES)
     # Readers that know PAX replace these by the records; the others get something that fits.
     name = path.encode("ascii", "replace")[:_NAME_BYTES]
     main = _ustar(name, size=min(size, _MAX_USTAR_SIZE), mode=mode, kind=kind)
@@ -59,6 +76,14 @@ def _pax_record(key: str, value: str) -> bytes:
     while len(str(length)) + len(rest) != length:
         length = len(str(length)) + len(rest)
     return str(length).encode() + rest
+
+
+def _comment(length: int) -> bytes:
+    """A record of ``length`` bytes in all, or of a whole block more where none is that short."""
+    start = f"{length} comment="
+    if length <= len(start):
+        return _comment(length + CLONE_BYTES)
+    return (start + " " * (length - len(start) - 1) + "\n").encode()
 
 
 def _ustar(name: bytes, *, size: int, mode: int, kind: bytes) -> bytes:

@@ -17,8 +17,10 @@ import pytest
 from bundler.errors import BadBundle, UnavailableError, UsageError
 from bundler.oci.archive import write_archive
 from bundler.oci.archive_reader import read_archive
-from bundler.oci.image import Image
+from bundler.oci.image import Image, append, rebase
+from bundler.oci.layer import build_layer
 from bundler.oci.layout import read_layout, write_layout
+from bundler.oci.tree import Entry
 
 Freeze = Callable[[Image | None], Image]
 ROOT = Path(__file__).parents[2]
@@ -74,6 +76,24 @@ def test_bytes_do_not_depend_on_where_blobs_lie(image: Image, tmp_path: Path) ->
     for number, source in enumerate(sources, start=2):
         write_archive(source, tmp_path / f"{number}.tar", reference="x:1")
         assert (tmp_path / f"{number}.tar").read_bytes() == (tmp_path / "1.tar").read_bytes()
+
+
+def test_large_blobs_can_share_blocks(image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """File systems that clone take whole blocks alone: in both files the bytes begin at one."""
+    large = build_layer([Entry("large", b"\x01" * (3 << 20))], "opt")
+    under = append(None, [large], entrypoint=[], cmd=[], user="", working_dir="", env={}, labels={})
+    write_layout(rebase(image, under), tmp_path / "store")
+    copied = []
+    copy = os.copy_file_range
+
+    def note(source: int, to: int, count: int, offset_src: int) -> int:
+        copied.append((count, offset_src, os.lseek(to, 0, os.SEEK_CUR) % 4096))
+        return copy(source, to, count, offset_src=offset_src)
+
+    monkeypatch.setattr(os, "copy_file_range", note)
+    write_archive(read_layout(tmp_path / "store", own_store=True), tmp_path / "x.tar", reference="x:1")
+    assert (large.size, 0, 0) in copied
+    assert read_archive(tmp_path / "x.tar") == rebase(image, under)
 
 
 @pytest.mark.parametrize("code", [errno.EXDEV, errno.ENOSYS, errno.EINVAL])

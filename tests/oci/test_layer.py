@@ -176,6 +176,20 @@ def test_names_beyond_ustar_get_a_record() -> None:
     assert len(tar.file_header("é", size=0)) == 3 * 512
 
 
+@given(
+    st.integers(0, 40).map(lambda blocks: blocks * tar.BLOCK_BYTES),
+    st.sampled_from(["a", "n" * 101]),
+    st.sampled_from([5, 9 * 1024**3]),
+)
+def test_an_aligned_member_begins_at_a_whole_block(offset: int, path: str, size: int) -> None:
+    header = tar.aligned_header(path, size=size, offset=offset)
+    info = tarfile.TarFile(fileobj=io.BytesIO(header + tar.END)).next()
+    assert info is not None
+    assert (offset + info.offset_data) % tar.CLONE_BYTES == 0
+    assert info.offset_data == len(header)
+    assert (info.name, info.size) == (path, size)
+
+
 @given(st.integers(1, 300))
 def test_pax_lengths_count_themselves(length: int) -> None:
     path = "é" * length
