@@ -1,15 +1,16 @@
-"""The timer against triton.testing.do_bench and NVBench's Python package, on the same kernels. Needs a GPU.
+"""The timer against triton.testing.do_bench, NVBench's Python package and CUPTI's. Needs a GPU.
 
-    python -m benchmarks.timing [--repeat 10] [--only bundler do_bench nvbench] [--no-load]
+    python -m benchmarks.timing [--repeat 10] [--only bundler do_bench nvbench cupti] [--no-load]
 
-Medians, how far repetitions are apart, and what each says while another process loads the device. NVBench is
-left out where ``cuda-bench`` is not installed.
+The same kernels: medians, how far repetitions are apart, and what each says while another process loads the
+device. NVBench needs ``cuda-bench``, CUPTI ``cupti-python``; where one is missing its rows say so.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -36,7 +37,7 @@ from bundler.timing.statistics import enough
 from bundler.worker.tensors import Inputs
 from bundler.worker.timer import Timer
 
-WAYS = ("bundler", "do_bench", "nvbench")
+WAYS = ("bundler", "do_bench", "nvbench", "cupti")
 _LOAD = """\
 import torch
 a = torch.randn(4096, 4096, device="cuda")
@@ -165,18 +166,9 @@ def by_nvbench(each: Kernel, repeat: int, gpu: Gpu) -> Said:
     """NVBench's cold measurement in a process of its own, with its defaults; what it logged as a warning."""
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "nvbench.json"
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.timing",
-            "--nvbench",
-            str(KERNELS.index(each)),
-            str(repeat),
-            str(path),
-        ]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        ended = _own_process("nvbench", each, repeat, path)
         if ended.returncode or not path.exists():
-            return Said((), f"ended with {ended.returncode}: {(ended.stderr or ended.stdout)[-160:]}")
+            return _no_numbers(ended)
         from cuda.bench.results import BenchmarkResult  # noqa: PLC0415
 
         found = BenchmarkResult.from_json(path)
@@ -190,11 +182,57 @@ def by_nvbench(each: Kernel, repeat: int, gpu: Gpu) -> Said:
     return Said(tuple(medians), f"{len(warned)} warnings: {warned[0][:90]}" if warned else "nothing")
 
 
-def _nvbench(index: int, repeat: int, path: str) -> None:
-    """In a process of its own: every repetition is a value of an axis."""
-    from cuda import bench  # noqa: PLC0415
+def by_cupti(each: Kernel, repeat: int, gpu: Gpu) -> Said:
+    """CUPTI's record of the kernel, end less start, behind a flush of 256 MiB, in a process of its own."""
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "cupti.json"
+        ended = _own_process("cupti", each, repeat, path)
+        if ended.returncode or not path.exists():
+            return _no_numbers(ended)
+        found = json.loads(path.read_text())
+    lost = f"{found['lost']} of {found['calls']} calls not recorded" if found["lost"] else "nothing"
+    return Said(tuple(found["medians"]), lost)
 
-    each = KERNELS[index]
+
+def _own_process(way: str, each: Kernel, repeat: int, path: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks.timing", "--own", way, KERNELS.index(each), repeat, path]
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+
+
+def _no_numbers(ended: subprocess.CompletedProcess[str]) -> Said:
+    last = (ended.stderr or ended.stdout).strip().splitlines()[-1:] or ["it printed nothing"]
+    return Said((), f"ended with {ended.returncode}: {last[0][:160]}")
+
+
+def _cupti(each: Kernel, repeat: int, path: str) -> None:
+    from cupti import cupti  # noqa: PLC0415
+
+    ns: list[int] = []
+
+    def completed(activities: Sequence[Any]) -> None:
+        ns.extend(found.end - found.start for found in activities if found.name == "kernel")
+
+    cupti.activity_register_callbacks(lambda: (8 << 20, 0), completed)
+    cupti.activity_enable(cupti.ActivityKind.CONCURRENT_KERNEL)
+    x = torch.ones(each.rows, each.cols, device="cuda")
+    flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
+    calls = 10 if each.passes > 1 else 100
+    medians, lost = [], 0
+    for _ in range(repeat + 1):  # the first is a warm-up
+        ns.clear()
+        for _ in range(calls):
+            flush.zero_()
+            each(x)
+        torch.cuda.synchronize()
+        cupti.activity_flush_all(1)
+        lost += calls - len(ns)
+        medians.append(float(np.median(ns)) / 1000 if ns else float("nan"))
+    Path(path).write_text(json.dumps({"medians": medians[1:], "lost": lost, "calls": calls * (repeat + 1)}))
+
+
+def _nvbench(each: Kernel, repeat: int, path: str) -> None:
+    """Every repetition is a value of an axis."""
+    from cuda import bench  # noqa: PLC0415
 
     def measured(state: Any) -> None:
         stream = torch.cuda.ExternalStream(state.get_stream().addressof())
@@ -233,14 +271,15 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=10)
     parser.add_argument("--only", nargs="*", choices=WAYS, default=WAYS)
     parser.add_argument("--no-load", action="store_true")
-    parser.add_argument("--nvbench", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--own", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.nvbench:
-        return _nvbench(int(options.nvbench[0]), int(options.nvbench[1]), options.nvbench[2])
+    if options.own:
+        way, index, repeat, path = options.own
+        return {"nvbench": _nvbench, "cupti": _cupti}[way](KERNELS[int(index)], int(repeat), path)
     gpu = probe_host().cuda_device()
     if gpu is None:
         sys.exit("no GPU")
-    ways: dict[str, By] = {"bundler": by_bundler, "do_bench": by_do_bench, "nvbench": by_nvbench}
+    ways: dict[str, By] = dict(zip(WAYS, (by_bundler, by_do_bench, by_nvbench, by_cupti), strict=True))
     chosen = {name: ways[name] for name in options.only}
     quiet = _table("A quiet device", chosen, options.repeat, gpu, {})
     if not options.no_load:
