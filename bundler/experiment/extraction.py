@@ -85,8 +85,9 @@ def _block(token: Token) -> _Block:
 
 
 def _check_block(block: _Block, lines: list[str], rule: ExtractionRule) -> None:
-    if block.info.split()[:1] != [rule.language]:
-        raise _refused(rule, f"the block's info string does not begin with {rule.language!r}: {block}")
+    if not {word.lower() for word in block.info.split()[:1]} & rule.fences:
+        words = ", ".join(sorted(rule.fences))
+        raise _refused(rule, f"the block's info string begins with none of {words}: {block}")
     if not block.top_level or not lines[block.first].startswith(block.marker):
         # CommonMark takes a fence's indentation off each line: the source would not be the output's bytes.
         raise _refused(rule, f"the block is indented, or within a list or quotation: {block}")

@@ -33,14 +33,20 @@ class ExtractionRule(enum.StrEnum):
     """How the candidate is found in an output. Stated in the experiment, stored with it."""
 
     ONLY_BLOCK_PYTHON = "only-block:python"
-    """The output has one fenced code block, and its info string begins with the word python."""
+    """The output has one fenced code block, and its info string begins with python, python3 or py."""
     ONLY_BLOCK_CUDA = "only-block:cuda"
-    """The same for cuda."""
+    """The same for cuda, cu, cpp or c++: highlighters know few of CUDA's own names."""
 
     @property
-    def language(self) -> str:
-        """The first word of the block's info string, exactly as it must be written."""
-        return self.value.partition(":")[2]
+    def fences(self) -> frozenset[str]:
+        """What the first word of the block's info string may be, in lower case."""
+        return _FENCES[self]
+
+
+_FENCES = {
+    ExtractionRule.ONLY_BLOCK_PYTHON: frozenset({"python", "python3", "py"}),
+    ExtractionRule.ONLY_BLOCK_CUDA: frozenset({"cuda", "cu", "cpp", "c++"}),
+}
 
 
 class CrossCheck(Frozen):

@@ -63,8 +63,8 @@ def test_fences_are_those_of_commonmark(output: bytes) -> None:
         (b"```python\nx\n```\n- a\n\n  ```\n  y\n  ```\n", "2 fenced code blocks"),
         (b"```\nx\n```\n" * 11, r"11 .* lines 28 to 30; \.\.\.\n"),
         (b"```\nx\n```\n", "info string .* '' in lines 1 to 3"),
-        (b"```Python\nx\n```\n", "info string .*'Python'"),
-        (b"```python3\nx\n```\n", "info string .*'python3'"),
+        (b"```pythonic\nx\n```\n", "info string begins with none of py, python, python3: 'pythonic'"),
+        (b"```x python\nx\n```\n", "info string .*'x python'"),
         (b"```cuda\nx\n```\n", "info string .*'cuda'"),
         (b" ```python\n x\n ```\n", "indented"),
         (b"- a\n\n  ```python\n  x\n  ```\n", "within a list"),
@@ -86,8 +86,24 @@ def test_what_the_rule_does_not_fit_is_refused_with_what_was_found(output: bytes
 
 def test_the_language_is_the_rules() -> None:
     assert extract(b"```cuda\nx\n```\n", CUDA) == b"x\n"
-    with pytest.raises(BadExperiment, match="only-block:cuda"):
+    with pytest.raises(BadExperiment, match=r"only-block:cuda.*c\+\+, cpp, cu, cuda"):
         extract(b"```python\nx\n```\n", CUDA)
+
+
+@pytest.mark.parametrize(
+    ("rule", "word"),
+    [
+        (PYTHON, "Python"),
+        (PYTHON, "python3"),
+        (PYTHON, "py"),
+        (CUDA, "cpp"),
+        (CUDA, "c++"),
+        (CUDA, "CUDA"),
+        (CUDA, "cu"),
+    ],
+)
+def test_names_that_models_give_the_language(rule: ExtractionRule, word: str) -> None:
+    assert extract(f"```{word}\nx\n```\n".encode(), rule) == b"x\n"
 
 
 @given(
