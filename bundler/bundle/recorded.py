@@ -34,6 +34,8 @@ def _host(name: str, before: Evidence, after: Evidence) -> Iterator[str]:
             yield f"{name}: {package} {old.get(package, 'none')} → {new.get(package, 'none')}"
     if before.settings.seed != after.settings.seed:
         yield f"{name}: seed {before.settings.seed} → {after.settings.seed}"
+    if bool(before.settings.slow) != bool(after.settings.slow):
+        yield f"{name}: slow cells {'run' if after.settings.slow else 'left out'} now"
 
 
 Cell = tuple[str, str, str]

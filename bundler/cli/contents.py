@@ -6,7 +6,7 @@ from typing import Any
 
 from bundler.digest import Digest
 from bundler.experiment.load import Loaded
-from bundler.model.experiment import Arm, Candidate, Experiment, by_arm
+from bundler.model.experiment import Arm, Candidate, Experiment, Ground, by_arm
 
 
 def contents(loaded: Loaded) -> dict[str, Any]:
@@ -23,11 +23,18 @@ def contents(loaded: Loaded) -> dict[str, Any]:
             "sets": experiment.harness.sets,
         },
         "cases": len(experiment.expand()),
+        "slow": _slow(experiment),
         "runtime": experiment.runtime.model_dump(mode="json"),
         "arms": [_arm(loaded, arm, candidates) for arm, candidates in by_arm(experiment)],
         "recorded": _recorded(loaded),
         "plan": _plan(experiment),
     }
+
+
+def _slow(experiment: Experiment) -> dict[str, list[str]]:
+    """By ground, the cases that are run there only where slow cells are asked for."""
+    found = {ground: [case.id for case in experiment.expand() if ground in case.slow] for ground in Ground}
+    return {ground.value: cases for ground, cases in found.items() if cases}
 
 
 def _arm(loaded: Loaded, arm: Arm, candidates: tuple[Candidate, ...]) -> dict[str, Any]:

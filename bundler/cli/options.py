@@ -41,7 +41,12 @@ JobsOption = Annotated[
     ),
 ]
 TimeOption = Annotated[
-    bool, typer.Option("--time", help="Time the cells that the experiment names, on the device; slow.")
+    bool,
+    typer.Option("--time", help="Time the cells that the experiment names, on the device; takes minutes."),
+]
+
+SlowOption = Annotated[
+    bool, typer.Option("--slow", help="Run the cells too that the experiment calls slow on their ground.")
 ]
 
 
@@ -56,6 +61,7 @@ class Selection:
     seed: str
     jobs: int
     time: bool = False
+    slow: bool = False
 
     def request(self, loaded: Loaded) -> Request:
         """The request for ``loaded``; UsageError for a name that it does not have."""
@@ -72,6 +78,8 @@ class Selection:
             cases=tuple(self.cases) if self.cases else None,
             jobs=self.jobs,
             time=self.time,
+            # Only where it says something: a bundler in an older bundle does not know the option.
+            slow=self.slow and any(case.slow for case in experiment.expand()),
         )
 
     def _architectures(self, loaded: Loaded) -> tuple[int, ...]:

@@ -30,6 +30,7 @@ def record(
     seed: options.SeedOption = "0",
     jobs: options.JobsOption = 0,
     time: options.TimeOption = False,
+    slow: options.SlowOption = False,
 ) -> None:
     """Judge every cell on this host and store the evidence below the experiment's folder.
 
@@ -39,7 +40,7 @@ def record(
         raise UsageError(f"{name!r} is no name", hint="use lowercase letters, digits and hyphens")
     out = console()
     loaded = load(folder, evidence=False)
-    request = options.Selection(ground, arch, None, None, seed, jobs, time).request(loaded)
+    request = options.Selection(ground, arch, None, None, seed, jobs, time, slow).request(loaded)
     with progress.stepping(console(stderr=True)) as step:
         evidence = replay(loaded, request, Watch(step))
     screen.show(out, loaded.experiment, evidence, hold(loaded.experiment, evidence, ()), matrix=False)

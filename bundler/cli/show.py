@@ -18,7 +18,7 @@ from bundler.digest import Digest
 from bundler.errors import UnavailableError, UsageError
 from bundler.experiment.load import Loaded
 from bundler.host import probe_host
-from bundler.model.experiment import Language
+from bundler.model.experiment import Ground, Language
 from bundler.report.text import count, plain
 
 RUNTIME = Path("/usr/share/bundler/runtime.json")
@@ -66,8 +66,10 @@ def _facts(loaded: Loaded) -> Table:
 
 
 def _cases(loaded: Loaded) -> str:
-    cases, sets = len(loaded.experiment.expand()), loaded.experiment.harness.sets
-    return f"{count(cases, 'case')}, {count(sets, 'set')} of values each"
+    cases, sets = loaded.experiment.expand(), loaded.experiment.harness.sets
+    slow = [f"{n} slow on {ground}" for ground in Ground if (n := sum(ground in case.slow for case in cases))]
+    left_out = f"; {', '.join(slow)} (run with --slow)" if slow else ""
+    return f"{count(len(cases), 'case')}, {count(sets, 'set')} of values each{left_out}"
 
 
 def _arms(loaded: Loaded) -> Table:

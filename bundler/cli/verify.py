@@ -34,6 +34,7 @@ def verify(
     seed: options.SeedOption = "0",
     jobs: options.JobsOption = 0,
     time: options.TimeOption = False,
+    slow: options.SlowOption = False,
     json_: Annotated[
         str | None, typer.Option("--json", help="Write the evidence to this file; - is stdout.")
     ] = None,
@@ -54,7 +55,7 @@ def verify(
     Exit code 0: all that was judged is reproduced. 1: something differs. 2: usage. 3: a bad bundle.
     4: nothing could be judged. 5: a control misbehaved. 6: something needed is not there. 7: cut short.
     """
-    selection = options.Selection(ground, arch, candidate, case, seed, jobs, time)
+    selection = options.Selection(ground, arch, candidate, case, seed, jobs, time, slow)
     if json_ not in (None, "-"):
         check_writable(Path(json_))
     out = console(stderr=json_ == "-")

@@ -14,6 +14,8 @@ def other_request(loaded: Loaded, request: Request, evidence: Evidence) -> str:
     """How the evidence's cells are not those that were asked for; empty when they are."""
     if evidence.settings.seed != request.seed:
         return f"the seed {evidence.settings.seed}, not {request.seed}"
+    if bool(evidence.settings.slow) != request.slow:
+        return "all cells but the slow ones" if request.slow else "slow cells, which were not asked for"
     if tuple(evidence.grounds) != request.grounds():
         return f"the grounds {', '.join(evidence.grounds)}, not {', '.join(request.grounds())}"
     candidates = [
@@ -42,6 +44,7 @@ def arguments(request: Request, answer: str = "-") -> list[str]:
         arguments += ["--candidate", candidate]
     for case in request.cases or ():
         arguments += ["--case", case]
+    arguments += ["--slow"] if request.slow else []
     return [*arguments, "--time"] if request.time else arguments
 
 

@@ -53,7 +53,7 @@ class Loaded:
         experiment = self.experiment
         cuda = {c.id for c in experiment.candidates() if experiment.language_of(c.arm) is Language.CUDA}
         meaning: dict[str, object] = {
-            "cases": [case.model_dump(mode="json", exclude_none=True) for case in experiment.expand()],
+            "cases": [case.meaning() for case in experiment.expand()],
             "returns": [returned.model_dump(mode="json") for returned in experiment.returns],
             "sets": experiment.harness.sets,
             "entry": experiment.entry,

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from bundler.experiment.deviations import Recorded, device_names, unnamed_gpus, unneeded_notes
 from bundler.experiment.finding import Finding, Rule, error, warning
 from bundler.model.experiment import Arm, Expect, Experiment, Ground, Language, ModelFacts
+from bundler.model.outcome import ran
 from bundler.model.plan import Deviation
 
 _ASKED_ALIKE = ("sampling", "system_prompt", "procedure")
@@ -161,6 +162,24 @@ def grounds_recorded(experiment: Experiment, recorded: Recorded) -> Iterator[Fin
             text = f"no recorded evidence for the ground {ground}"
             hint = f"run: bundler record proof/{experiment.id} HOST, and list the file in evidence"
             yield warning(Rule.NO_EVIDENCE, text, hint)
+        elif unrun := _slow_unrun(experiment, recorded, ground):
+            text = f"no recorded outcome on the ground {ground} of slow cells, such as of {unrun[0]!r}"
+            hint = f"run: bundler record proof/{experiment.id} HOST --slow"
+            yield warning(Rule.NO_EVIDENCE, text, hint)
+
+
+def _slow_unrun(experiment: Experiment, recorded: Recorded, ground: Ground) -> list[str]:
+    """The cases that are slow on a ground and that no recorded evidence has a cell of there that ran."""
+    there = {
+        case
+        for _, evidence in recorded
+        for name, report in evidence.grounds.items()
+        if name.split(":")[0] == ground
+        for row in report.cells.values()
+        for case, outcome in row.items()
+        if ran(outcome)
+    }
+    return [case.id for case in experiment.expand() if ground in case.slow and case.id not in there]
 
 
 def harness(source: bytes, experiment: Experiment) -> Iterator[Finding]:

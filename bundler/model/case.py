@@ -6,9 +6,9 @@ import enum
 import itertools
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from bundler.model.base import Frozen
 from bundler.model.comparison import Returned
@@ -45,8 +45,20 @@ class CaseGroup(Frozen):
     needs: Needs = Needs()
     grounds: tuple[Ground, ...] = tuple(Ground)
     """Where the case is judged; elsewhere its cells are ``not-run``."""
+    slow: tuple[Ground, ...] = ()
+    """Those of ``grounds`` on which a cell takes long: it is run where slow cells are asked for."""
     returns: tuple[Returned, ...] | None = Field(None, min_length=1, max_length=16)
     """What these cases return, where it is not the experiment's: another dtype has another tolerance."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for ground in self.slow:
+            if ground not in self.grounds:
+                raise ValueError(
+                    f"slow on {ground.value}, where {self.id!r} is not judged: its grounds are "
+                    f"{', '.join(self.grounds)}"
+                )
+        return self
 
 
 class Case(Frozen):
@@ -56,8 +68,15 @@ class Case(Frozen):
     params: dict[str, Parameter]
     needs: Needs
     grounds: tuple[Ground, ...]
+    slow: tuple[Ground, ...] = ()
     returns: tuple[Returned, ...] | None = None
     """As its group's."""
+
+    def meaning(self) -> dict[str, object]:
+        """What decides what its cells mean. The grounds where it is slow are no part of it: evidence from
+        before one was added stays what it is."""
+        values = self.model_dump(mode="json", exclude_none=True, exclude={"slow"})
+        return values | {"grounds": [ground.value for ground in self.grounds if ground not in self.slow]}
 
 
 def expanded(groups: Iterable[CaseGroup]) -> tuple[Case, ...]:
@@ -72,6 +91,7 @@ def expanded(groups: Iterable[CaseGroup]) -> tuple[Case, ...]:
                     params=params,
                     needs=group.needs,
                     grounds=group.grounds,
+                    slow=group.slow,
                     returns=group.returns,
                 )
             )

@@ -84,6 +84,8 @@ class Settings(Frozen):
     candidates: tuple[Id, ...] | None = None
     """None: all."""
     cases: tuple[str, ...] | None = None
+    slow: bool | None = None
+    """Whether slow cells were asked for; None where the experiment has none."""
 
 
 class Evidence(Frozen):

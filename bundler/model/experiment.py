@@ -27,6 +27,8 @@ SCHEMA = "bundler/experiment/1"
 
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9][0-9a-z.]*$", max_length=40)]
 MAX_CANDIDATES = 1_000
+_SLOWER = 10
+"""How many times as long a slow cell may take, where the limits do not say."""
 
 
 class ExtractionRule(enum.StrEnum):
@@ -66,6 +68,8 @@ class Limits(Frozen):
 
     cell_seconds: float = Field(120, gt=0, le=3600)
     """Wall clock for one cell, compilation included."""
+    slow_cell_seconds: float | None = Field(None, gt=0, le=36_000)
+    """The same where the case is slow on the ground; None: ten times ``cell_seconds``."""
     host_memory_gib: float = Field(8, gt=0)
 
 
@@ -180,6 +184,12 @@ class Experiment(Frozen):
     def judging(self, case: Case) -> Experiment:
         """The same experiment with what ``case`` returns, where that is not the experiment's."""
         return self.model_copy(update={"returns": case.returns}) if case.returns else self
+
+    def cell_seconds(self, case: Case, ground: Ground) -> float:
+        """How long a cell of ``case`` may take on ``ground``, in seconds of wall clock."""
+        if ground not in case.slow:
+            return self.limits.cell_seconds
+        return self.limits.slow_cell_seconds or _SLOWER * self.limits.cell_seconds
 
     def generated(self) -> tuple[Arm, ...]:
         """The arms whose outputs a model wrote."""

@@ -27,6 +27,8 @@ class Why(enum.StrEnum):
     NEEDS = "needs"
     """The host lacks what the case needs."""
     NOT_ON_THIS_GROUND = "not-on-this-ground"
+    SLOW = "slow"
+    """It takes long on this ground, and slow cells were not asked for."""
     NO_LAUNCH = "no-launch"
     """Nothing to compile: the wrapper launched no kernel for this input."""
     NO_MEMORY = "no-memory"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import site
 import sys
@@ -30,12 +31,17 @@ class Allowance:
     """memfd_create: CUDA's driver needs it. Nothing but a cgroup counts what is written there."""
 
 
-def allowance_for(limits: Limits, *, on_device: bool) -> Allowance:
-    """What a candidate may use under an experiment's limits."""
+def allowance_for(limits: Limits, *, on_device: bool, slow_s: float = 0) -> Allowance:
+    """What a candidate may use under an experiment's limits; ``slow_s`` is what its slow cells may take."""
     memory = int(limits.host_memory_gib * _GIB)
     # Stand-ins of huge inputs are address space that is never touched, on top of the memory.
     data = None if on_device else memory + 32 * _GIB
-    return Allowance(memory_bytes=memory, data_bytes=data, anonymous_files=on_device)
+    return Allowance(
+        memory_bytes=memory,
+        data_bytes=data,
+        cpu_seconds=Allowance.cpu_seconds + math.ceil(slow_s),
+        anonymous_files=on_device,
+    )
 
 
 _PASSED_ON = (

@@ -16,6 +16,7 @@ from bundler.digest import Digest
 from bundler.judge.claims import Raised
 from bundler.model.base import Frozen
 from bundler.model.evidence import Kernel
+from bundler.model.experiment import Ground
 from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown, TimedOut, Why
 from bundler.replay.allowance import Allowance
 from bundler.replay.oracle import Oracle
@@ -135,7 +136,8 @@ def compiler(job: Job, oracle: Oracle, assembler: Assembler, table: KernelTable)
         data = oracle.case(unit.case, stand_in=True)
         architectures = [int(ground.removeprefix("compile:sm_")) for ground in unit.grounds]
         header = {"op": "compile", "sets": data.sets, "architectures": architectures}
-        seconds = job.experiment.limits.cell_seconds * len(architectures)
+        cell_seconds = job.experiment.cell_seconds(unit.case, Ground.COMPILE)
+        seconds = cell_seconds * len(architectures)
         limits = wire.Limits(header_bytes=HEADER_BYTES, payload_bytes=_PTX_BYTES)
         with lost_when(worker, seconds):
             message = worker.ask(header, [data.payload], seconds=seconds, limits=limits)
@@ -150,7 +152,7 @@ def compiler(job: Job, oracle: Oracle, assembler: Assembler, table: KernelTable)
             if [entry.sm for entry in claim.architectures] != architectures:
                 raise ValueError("other architectures were answered than asked for")
             return {
-                ground: _outcome(entry, kernels, assembler, table, job.experiment.limits.cell_seconds)
+                ground: _outcome(entry, kernels, assembler, table, cell_seconds)
                 for ground, entry in zip(unit.grounds, claim.architectures, strict=True)
             }
 

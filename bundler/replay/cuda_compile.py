@@ -14,6 +14,7 @@ from bundler.judge.claims import Raised
 from bundler.judge.launch import Shape, check_inputs, depends_on_tensors, shape_of
 from bundler.model.base import Frozen
 from bundler.model.evidence import Kernel
+from bundler.model.experiment import Ground
 from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown, Why
 from bundler.replay.architectures import shared_bytes_per_block
 from bundler.replay.compile import KernelTable
@@ -78,7 +79,7 @@ def _compiler(job: Job, made: dict[str, Kernel]) -> Ask:
 
     def ask(worker: Worker, unit: Unit) -> Mapping[str, Outcome]:
         (ground,) = unit.grounds
-        seconds = job.experiment.limits.cell_seconds
+        seconds = job.experiment.cell_seconds(unit.case, Ground.COMPILE)
         header = {"op": "compile", "sm": _sm(ground)}
         limits = wire.Limits(header_bytes=HEADER_BYTES, payload_bytes=_CODE_BYTES)
         with lost_when(worker, seconds):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bundler.model.experiment import Candidate, Case, Ground, Origin
+from bundler.model.experiment import Candidate, Case, Experiment, Ground, Origin
 from bundler.model.outcome import NotRun, Outcome, Why
 from bundler.replay import pool
 from bundler.replay.allowance import allowance_for
@@ -75,7 +75,7 @@ class _Line:
     def _one(self, candidate: Candidate, units: list[Unit], crowded: bool) -> None:
         session = Session()
         put_off = []
-        for unit, outcomes in self._work.run(self._job(candidate), session, units):
+        for unit, outcomes in self._work.run(self._job(candidate, units), session, units):
             if crowded and pool.crowded_out(outcomes):
                 put_off.append(unit)
             else:
@@ -87,10 +87,16 @@ class _Line:
         if put_off:
             self.again.append((candidate, put_off))
 
-    def _job(self, candidate: Candidate) -> Job:
+    def _job(self, candidate: Candidate, units: list[Unit]) -> Job:
         loaded = self._record.loaded
-        allowance = allowance_for(loaded.experiment.limits, on_device=self._work.on_device)
+        slow_s = sum(_slow_seconds(loaded.experiment, unit) for unit in units)
+        allowance = allowance_for(loaded.experiment.limits, on_device=self._work.on_device, slow_s=slow_s)
         return Job(loaded.experiment, candidate, loaded.sources[candidate.id], allowance)
+
+
+def _slow_seconds(experiment: Experiment, unit: Unit) -> float:
+    grounds = (Ground(name.split(":")[0]) for name in unit.grounds)
+    return sum(experiment.cell_seconds(unit.case, each) for each in grounds if each in unit.case.slow)
 
 
 def open_units(
@@ -112,3 +118,15 @@ def not_on(case: Case, ground: Ground) -> Outcome | None:
     if ground in case.grounds:
         return None
     return NotRun(why=Why.NOT_ON_THIS_GROUND, detail=f"the case is for {', '.join(case.grounds)}")
+
+
+def slow_on(record: Record, case: Case, ground: Ground) -> Outcome | None:
+    """The reason why a slow cell is left out; None when it is asked for, or not slow."""
+    if record.request.slow or ground not in case.slow:
+        return None
+    return NotRun(why=Why.SLOW, detail=f"slow on {_SAID[ground]}: --slow runs it")
+
+
+_SAID = {
+    Ground.DEVICE: "the device", Ground.INTERPRETER: "the interpreter", Ground.COMPILE: "the compile grounds",
+}  # fmt: skip

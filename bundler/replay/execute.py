@@ -13,7 +13,7 @@ from bundler.judge.compare import Array
 from bundler.judge.launch import launch_of
 from bundler.judge.reference import Derive
 from bundler.judge.source_kernel import SourceOutputs
-from bundler.model.experiment import Case, Experiment, Language, Origin
+from bundler.model.experiment import Case, Experiment, Ground, Language, Origin
 from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Why, Wrong
 from bundler.replay.oracle import CaseData, DeriveFailed, Oracle
 from bundler.replay.process import SpawnFailed, Worker
@@ -41,7 +41,8 @@ def caller(
             derive = deriving(oracle, unit.case, experiment, data)
             launch = launching(job, unit.case, data)
             against = _Against(job, unit.case, data, source_outputs or SourceOutputs())
-            outcome = _call(experiment, worker, data, session, on_device, derive, launch, against)
+            seconds = experiment.cell_seconds(unit.case, Ground.DEVICE if on_device else Ground.INTERPRETER)
+            outcome = _call(experiment, worker, data, session, on_device, seconds, derive, launch, against)
         except MemoryError:
             worker.kill()
             raise Lost(no_memory("the judge ran out of memory over this case")) from None
@@ -123,6 +124,7 @@ def _call(
     data: CaseData,
     session: Session,
     on_device: bool,
+    seconds: float,
     derive: Derive,
     launch: dict[str, Any],
     against: _Against,
@@ -130,7 +132,6 @@ def _call(
     plan = calls.plan(experiment.harness.sets, elements=data.elements, on_device=on_device)
     right_bytes = max(reference.bytes_as(experiment.returns) for reference in data.references)
     header = {"op": "call", "sets": data.sets, "calls": plan, "output_bytes": right_bytes} | launch
-    seconds = experiment.limits.cell_seconds
     limits = wire.Limits(header_bytes=HEADER_BYTES, payload_bytes=right_bytes * len(plan))
     with lost_when(worker, seconds):
         message = worker.ask(header, [data.payload], seconds=seconds, limits=limits)

@@ -11,7 +11,7 @@ from bundler.model.outcome import NotRun, Outcome, Why
 from bundler.replay.compile import Assembler, compiler
 from bundler.replay.cuda_compile import run_cuda_units
 from bundler.replay.device import too_old
-from bundler.replay.drive import Answers, Work, drive, not_on, open_units
+from bundler.replay.drive import Answers, Work, drive, not_on, open_units, slow_on
 from bundler.replay.oracle import Oracle
 from bundler.replay.record import Record
 from bundler.replay.runner import Job, Session, Unit, run_units
@@ -80,8 +80,9 @@ class _Compiled:
         return open_units(self._record, candidate, self._why_not)
 
     def _why_not(self, case: Case) -> dict[str, Outcome | None]:
+        slow = slow_on(self._record, case, Ground.COMPILE)
         return {
-            f"compile:sm_{sm}": not_on(case, Ground.COMPILE) or too_old(case, sm)
+            f"compile:sm_{sm}": not_on(case, Ground.COMPILE) or too_old(case, sm) or slow
             for sm in self._record.request.architectures
         }
 

@@ -13,7 +13,7 @@ from bundler.replay import execute, pool
 from bundler.replay.allowance import allowance_for
 from bundler.replay.compile import Assembler
 from bundler.replay.device import lacks, probe, why_not_started
-from bundler.replay.drive import Answers, Work, drive, not_on, open_units
+from bundler.replay.drive import Answers, Work, drive, not_on, open_units, slow_on
 from bundler.replay.oracle import Oracle
 from bundler.replay.record import Record
 from bundler.replay.request import Step, processors
@@ -50,7 +50,7 @@ def _on_device(record: Record, zygote: Zygote, oracle: Oracle, assembler: Assemb
         return record.not_available(_DEVICE, why, device.why_not)
 
     def why_not(candidate: Candidate, case: Case) -> Outcome | None:
-        return not_on(case, Ground.DEVICE) or lacks(case, device)
+        return not_on(case, Ground.DEVICE) or lacks(case, device) or slow_on(record, case, Ground.DEVICE)
 
     jobs = record.request.jobs or pool.device_jobs(device, processors())
     drive(record, _work(record, Ground.DEVICE, zygote, oracle, why_not), jobs)
@@ -65,7 +65,7 @@ def judge_on_interpreter(record: Record, oracle: Oracle) -> None:
     def why_not(candidate: Candidate, case: Case) -> Outcome | None:
         if record.language(candidate) is Language.CUDA:
             return NotRun(why=Why.NOT_ON_THIS_GROUND, detail=_NO_CUDA)
-        return not_on(case, Ground.INTERPRETER)
+        return not_on(case, Ground.INTERPRETER) or slow_on(record, case, Ground.INTERPRETER)
 
     with record.timed([_INTERPRETER]), start(_INTERPRETER, {"TRITON_INTERPRET": "1"}) as zygote:
         work = _work(record, Ground.INTERPRETER, zygote, oracle, why_not)

@@ -43,9 +43,11 @@ class SampleClaim(Frozen):
 class RemoteTimer:
     """One worker that times. Every method raises Stopped, wire.WireError, or ValidationError."""
 
-    def __init__(self, worker: Worker, job: Job) -> None:
+    def __init__(self, worker: Worker, job: Job, seconds: float) -> None:
+        """``seconds`` is how long it has for one answer."""
         self._worker = worker
         self._job = job
+        self._seconds = seconds
 
     def load(self) -> None:
         """Wait until the worker is confined, then have it load the candidate. Raises SpawnFailed too."""
@@ -72,9 +74,8 @@ class RemoteTimer:
     def _message(
         self, header: dict[str, Any], parts: Sequence[Any], payload: int, during: str
     ) -> wire.Message:
-        seconds = self._job.experiment.limits.cell_seconds
         limits = wire.Limits(header_bytes=HEADER_BYTES, payload_bytes=payload)
-        message = self._worker.ask(header, parts, seconds=seconds, limits=limits)
+        message = self._worker.ask(header, parts, seconds=self._seconds, limits=limits)
         if message.header.get("raised") is not None:
             raised = Raised.model_validate(message.header["raised"]).outcome()
             raise Stopped(f"{during}: {raised.error}")

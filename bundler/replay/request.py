@@ -28,6 +28,8 @@ class Request:
     bundle: Digest | None = None
     time: bool = False
     """Whether the cells that the experiment names are timed on the device."""
+    slow: bool = False
+    """Whether cells that are slow on their ground are run too."""
 
     @property
     def cpu_jobs(self) -> int:

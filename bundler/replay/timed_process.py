@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from bundler.host import Sampler
 from bundler.judge.cell import judge_cell
-from bundler.model.experiment import Case, Experiment
+from bundler.model.experiment import Case, Experiment, Ground
 from bundler.model.host import Gpu
 from bundler.model.outcome import Passed, Wrong, kind
 from bundler.model.timing import MAX_SAMPLES, ClockProbe, HostSample, ProcessTiming, Stopwatch
@@ -95,7 +95,8 @@ class TimedProcess:
             worker = zygote.spawn(self.target.job.allowance)
         except SpawnFailed as error:
             return ProcessTiming(problem=str(error)[:400], host=tuple(host))
-        self._timer = RemoteTimer(worker, self.target.job)
+        seconds = self.target.experiment.cell_seconds(self.target.case, Ground.DEVICE)
+        self._timer = RemoteTimer(worker, self.target.job, seconds)
         watcher = Watcher(self._gpu, self._sampler, worker.pid)
         try:
             with watcher:

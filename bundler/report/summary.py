@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bundler.model.evidence import Evidence, GroundReport
 from bundler.model.experiment import Experiment, by_arm
-from bundler.model.outcome import Failed, Outcome, Passed, kind, ran
+from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Why, kind, ran
 from bundler.model.verdict import Judgement, Verdict
 from bundler.report.error_text import told
 
@@ -215,6 +215,13 @@ def unjudged(verdict: Verdict) -> list[Unjudged]:
             key = (ground.ground.split(":")[0], cells, bool(ground.reason), why)
             found.setdefault(key, []).append(ground.ground)
     return [Unjudged(tuple(names), cells, whole, why) for (_, cells, whole, why), names in found.items()]
+
+
+def slow(evidence: Evidence) -> int:
+    """Cells that were left out because they are slow on their ground."""
+    rows = (row for report in evidence.grounds.values() for row in report.cells.values())
+    outcomes = (outcome for row in rows for outcome in row.values())
+    return sum(isinstance(outcome, NotRun) and outcome.why is Why.SLOW for outcome in outcomes)
 
 
 def differences(verdict: Verdict) -> list[tuple[str, str, str, str, tuple[str, ...], str]]:

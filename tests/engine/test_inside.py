@@ -60,6 +60,19 @@ def test_a_request_arrives_as_it_was_meant(loaded: Loaded, request_: Request) ->
     )
 
 
+def _slow(small: Small) -> Loaded:
+    small.declared["cases"][0]["slow"] = ["interpreter"]
+    return small.load()
+
+
+def test_slow_cells_are_asked_for_inside(small: Small) -> None:
+    asked = options.Selection(None, None, None, None, "0", 1, slow=True)
+    assert "--slow" not in arguments(asked.request(small.load())), "an older bundler does not know it"
+    loaded = _slow(small)
+    assert "--slow" in arguments(asked.request(loaded))
+    assert "--slow" not in arguments(options.Selection(None, None, None, None, "0", 1).request(loaded))
+
+
 # --- progress --------------------------------------------------------------------------------------------
 
 
@@ -141,6 +154,25 @@ def test_a_selection_and_the_controls(loaded: Loaded) -> None:
 def test_another_seed(loaded: Loaded) -> None:
     answer = evidence(loaded, {"interpreter": ground(loaded)}, settings=Settings(seed=1, grounds=()))
     assert other_request(loaded, REQUEST, answer) == "the seed 1, not 0"
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "said"),
+    [
+        (True, True, ""),
+        (True, False, "all cells but the slow ones"),
+        (True, None, "all cells but the slow ones"),
+        (False, False, ""),
+        (False, None, ""),
+        (False, True, "slow cells, which were not asked for"),
+    ],
+)
+def test_slow_cells(small: Small, asked: bool, told: bool | None, said: str) -> None:
+    loaded = _slow(small)
+    request = Request(device=False, slow=asked)
+    settings = Settings(seed=0, grounds=("interpreter",), slow=told)
+    answer = evidence(loaded, {"interpreter": ground(loaded)}, settings=settings)
+    assert other_request(loaded, request, answer) == said
 
 
 def test_a_ground_left_out(loaded: Loaded) -> None:

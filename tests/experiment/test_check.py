@@ -15,6 +15,7 @@ from bundler.experiment.check import check, experiments_below
 from bundler.experiment.finding import Checked, Severity
 from bundler.experiment.skill_versions import newest, stale_since, stated_version, versions
 from bundler.model.host import Gpu, Host, Read
+from bundler.model.outcome import NotRun, Why
 from tests.small import HARNESS, HOST, ID, SKILL, TASK, Small, answer, evidence, ground
 
 ROOT = Path(__file__).parents[2]
@@ -89,6 +90,24 @@ def test_a_sound_one(sound: Small) -> None:
 def test_what_is_not_recorded_yet_is_a_warning(sound: Small) -> None:
     assert found(sound) == [("warning", "no-evidence")] * 3
     assert checked(sound).errors == 0
+
+
+def test_slow_cells_that_nobody_recorded(sound: Small) -> None:
+    group = {"id": "n={n}", "params": {"n": 7}, "slow": ["interpreter"]}
+    sound.declared["cases"] = [*sound.declared["cases"], group]
+    left_out = NotRun(why=Why.SLOW)
+    loaded = sound.load()
+    grounds = {
+        "device": ground(loaded),
+        "interpreter": ground(loaded, {c: {"n=7": left_out} for c in loaded.sources}),
+        "compile:sm_90": ground(loaded),
+    }
+    sound.record(evidence(loaded, grounds, host=on(T4)))
+    assert found(sound) == [("warning", "no-evidence")]
+    assert "on the ground interpreter of slow cells, such as of 'n=7'" in texts(sound)
+    sound.declared["evidence"] = []
+    sound.record(evidence(loaded, grounds | {"interpreter": ground(loaded)}, host=on(T4)))
+    assert found(sound) == []
 
 
 def test_row_max() -> None:

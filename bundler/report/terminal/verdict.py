@@ -73,6 +73,8 @@ def result(evidence: Evidence, verdict: Verdict) -> Text:
     same, differ = verdict.count(Judgement.REPRODUCED), verdict.count(Judgement.DIFFERS)
     unjudged = verdict.count(Judgement.NOT_JUDGED)
     tail = f"{count(same, 'cell')} reproduced, {differ:,} differ, {unjudged:,} not judged"
+    if slow := summary.slow(evidence):
+        tail += f"; {count(slow, 'cell')} left out as slow: --slow runs {'it' if slow == 1 else 'them'}"
     invalid = [name for name, report in evidence.grounds.items() if report.status == "invalid"]
     if not verdict.complete:
         return Text(f"INCOMPLETE: {tail}", BAD)
