@@ -223,6 +223,18 @@ def test_another_host(tmp_path: Path, after: Small) -> None:
     assert "evidence/host.json: seed 0 → 7" in found
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "said"), [(False, True, "run"), (None, True, "run"), (True, False, "left out")]
+)
+def test_slow_cells(tmp_path: Path, after: Small, before: bool | None, now: bool, said: str) -> None:
+    def settings(slow: bool | None) -> Settings:
+        return Settings(seed=0, grounds=("interpreter",), slow=slow)
+
+    one = record(small_at(tmp_path / "one"), settings=settings(before))
+    two = record(after, settings=settings(now))
+    assert f"evidence/host.json: slow cells {said} now" in [what for _, what in told(one, two)]
+
+
 def test_evidence_added(before: Loaded, after: Small) -> None:
     two = record(after, {"device": None})
     assert told(before, two) == [

@@ -96,6 +96,21 @@ def test_cut_short(loaded: Loaded) -> None:
     check("incomplete", shown(loaded, evidence(loaded, {"interpreter": report}, complete=False), recorded))
 
 
+@pytest.mark.parametrize(
+    ("candidates", "said"), [(1, "1 cell left out as slow: --slow runs it"), (2, "2 cells")]
+)
+def test_slow_cells_are_left_out_and_said_to_be(loaded: Loaded, candidates: int, said: str) -> None:
+    slow = NotRun(why=Why.SLOW, detail="slow on the interpreter: --slow runs it")
+    left_out = {name: {"n=100": slow} for name in list(loaded.sources)[:candidates]}
+    recorded = evidence(loaded, {"interpreter": ground(loaded)})
+    now = evidence(loaded, {"interpreter": ground(loaded, left_out)})
+    *_, reason, _, last = shown(loaded, now, recorded).splitlines()
+    assert reason.endswith("not run here: slow on the interpreter: --slow runs it")
+    assert last.startswith(
+        f"REPRODUCED: {8 - candidates} cells reproduced, 0 differ, {candidates} not judged; {said}"
+    )
+
+
 def test_nothing_to_hold_it_against(loaded: Loaded) -> None:
     device = ground(
         loaded,
