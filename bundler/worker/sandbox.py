@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import errno
 import os
 import platform
 import resource
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bundler.worker import seccomp
+from bundler.worker import landlock, seccomp
+from bundler.worker.landlock import NotHere
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -34,17 +34,19 @@ PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 
 HELD = "held"
-OWN_PROC = "/proc/self"
 
 
 @dataclass(frozen=True)
 class Confinement:
-    """What a worker is allowed."""
+    """What a worker is allowed, or a whole replayer that its asker does not trust."""
 
     readable: tuple[str, ...]
     """Folders and files that it may read and execute."""
     writable: tuple[str, ...]
     """Its scratch folder, and device files."""
+    confines: bool = False
+    """Whether it is a replayer, which confines workers of its own: it may signal what it starts."""
+    open_files: int = 512
     file_bytes: int = 256 << 20
     """The largest file that it may write."""
     data_bytes: int | None = None
@@ -79,14 +81,10 @@ def confine(limits: Confinement) -> dict[str, str]:
         ("process-limit", lambda: _limit_processes(limits.processes)),
         ("no-new-privs", lambda: prctl(PR_SET_NO_NEW_PRIVS, 1)),
         ("no-capabilities", _drop_capabilities),
-        ("landlock", lambda: _landlock(limits.readable, limits.writable)),
-        ("seccomp", lambda: _seccomp(limits.anonymous_files)),
+        ("landlock", lambda: _landlock(limits)),
+        ("seccomp", lambda: _seccomp(limits)),
     )
     return {name: _attempt(step) for name, step in steps}
-
-
-class NotHere(Exception):
-    """The kernel has no such thing."""
 
 
 def _attempt(step: Callable[[], None]) -> str:
@@ -106,7 +104,7 @@ def _set_limits(limits: Confinement) -> None:
     wanted = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: limits.file_bytes,
-        resource.RLIMIT_NOFILE: 512,
+        resource.RLIMIT_NOFILE: limits.open_files,
         resource.RLIMIT_CPU: limits.cpu_seconds,
     }
     if limits.data_bytes is not None:
@@ -149,64 +147,21 @@ def _drop_capabilities() -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
-# --- Landlock --------------------------------------------------------------------------------------
-
-_SYS_LANDLOCK_CREATE, _SYS_LANDLOCK_ADD, _SYS_LANDLOCK_RESTRICT = 444, 445, 446
-_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
-_FS_RIGHTS_BY_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
-_IOCTL_DEV = 1 << 15
-_NET_RIGHTS = 3  # bind and connect TCP, from ABI 4
-_SCOPES = 3  # abstract UNIX sockets and signals, from ABI 6
-_RULE_PATH_BENEATH = 1
-_OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | (1 << 14) | _IOCTL_DEV
+# --- files and signals -----------------------------------------------------------------------------
 
 
-def landlock_abi() -> int:
-    """The kernel's Landlock version; 0 where it has none."""
-    return max(0, int(_libc.syscall(_SYS_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)))
+def scope_signals() -> None:
+    """Let this process, and all that it will start, signal and trace each other only, as root too.
+
+    Raises NotHere or OSError where the kernel cannot. No file is taken away.
+    """
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    landlock.restrict((), (), files=False, least_version=landlock.SCOPES_VERSION)
 
 
-def _landlock(readable: Sequence[str], writable: Sequence[str]) -> None:
-    abi = landlock_abi()
-    if abi == 0:
-        raise NotHere("this kernel has no Landlock")
-    handled = _FS_RIGHTS_BY_ABI[min(abi, 5)]
-    rules = struct.pack("<QQQ", handled, _NET_RIGHTS if abi >= 4 else 0, _SCOPES if abi >= 6 else 0)[
-        : 8 if abi < 4 else 16 if abi < 6 else 24
-    ]
-    ruleset = _check(_libc.syscall(_SYS_LANDLOCK_CREATE, rules, ctypes.c_size_t(len(rules)), 0))
-    try:
-        for path in readable:
-            _allow(ruleset, path, (_EXECUTE | _READ_FILE | _READ_DIR) & handled)
-        for path in writable:
-            _allow(ruleset, path, handled)
-        _check(_libc.syscall(_SYS_LANDLOCK_RESTRICT, ruleset, 0))
-    finally:
-        os.close(ruleset)
-
-
-def _allow(ruleset: int, path: str, rights: int) -> None:
-    try:
-        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.EACCES):
-            return  # what cannot be reached needs no permission
-        raise
-    try:
-        if not os.path.isdir(f"/proc/self/fd/{fd}"):  # noqa: PTH112
-            rights &= _OF_A_FILE
-        rule = struct.pack("<Qi", rights, fd)
-        _check(_libc.syscall(_SYS_LANDLOCK_ADD, ruleset, _RULE_PATH_BENEATH, rule, 0))
-    finally:
-        # procfs makes its inodes anew; the rule holds for this one, which an open descriptor keeps.
-        if path != OWN_PROC:
-            os.close(fd)
-
-
-def _check(result: int) -> int:
-    if result < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return result
+def _landlock(limits: Confinement) -> None:
+    least = landlock.SCOPES_VERSION if limits.confines else 1
+    landlock.restrict(limits.readable, limits.writable, least_version=least)
 
 
 # --- seccomp ---------------------------------------------------------------------------------------
@@ -215,10 +170,13 @@ PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
 
 
-def _seccomp(anonymous_files: bool) -> None:
+def _seccomp(limits: Confinement) -> None:
     if platform.machine() != "x86_64":
         raise NotHere(f"no system call table for {platform.machine()}")
-    steps = seccomp.program(os.getpid(), anonymous_files)
+    if limits.confines:
+        steps = seccomp.replayer(limits.anonymous_files)
+    else:
+        steps = seccomp.worker(os.getpid(), limits.anonymous_files)
     code = b"".join(struct.pack("<HBBI", *step) for step in steps)
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("<HxxxxxxQ", len(steps), ctypes.addressof(buffer))

@@ -1,4 +1,4 @@
-"""The seccomp filter of a worker, as BPF instructions: which system calls it no longer has.
+"""Seccomp filters as BPF instructions: which system calls a worker no longer has, and which a replayer.
 
 https://docs.kernel.org/userspace-api/seccomp_filter.html; the instructions are those of <linux/filter.h>.
 """
@@ -6,11 +6,14 @@ https://docs.kernel.org/userspace-api/seccomp_filter.html; the instructions are 
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 
 Step = tuple[int, int, int, int]
 """One instruction: code, jump if true, jump if false, operand."""
 
 _ALLOW, _DENY, _KILL = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
+_PRETEND = 0x00050000
+"""The call does nothing, and says that it did."""
 _AUDIT_ARCH_X86_64 = 0xC000003E
 _X32_BIT = 0x40000000
 _NO_SYSTEM_CALL = 0x00050000 | errno.ENOSYS
@@ -21,37 +24,81 @@ _DENIED = (
     101,  # ptrace
     310, 311,  # process_vm_readv, process_vm_writev
     312,  # kcmp
-    424, 434, 438,  # pidfd_send_signal, pidfd_open, pidfd_getfd
+    424, 438,  # pidfd_send_signal, pidfd_getfd
     200, 129, 297,  # tkill, rt_sigqueueinfo, rt_tgsigqueueinfo
-    109, 112,  # setpgid, setsid: a worker stays in the group that is killed
-    42, 46, 307,  # connect, sendmsg, sendmmsg: no Landlock rule keeps a UNIX socket with a path apart
+    42, 307,  # connect, sendmmsg: no Landlock rule keeps a UNIX socket with a path apart
     29, 64, 68, 240,  # shmget, semget, msgget, mq_open: they outlive the process
+    30, 31, 65, 66, 220, 69, 70, 71,  # shmat, shmctl, sem*, msg*: numbers of others' can be guessed
+    188, 189, 190, 197, 198, 199, 463, 466, 469,  # *setxattr, *removexattr, file_setattr: no Landlock right
     141, 142, 144, 314, 251,  # priorities and schedulers, which others of the same user have as well
     440, 448, 256, 279,  # process_madvise, process_mrelease, migrate_pages, move_pages
-    165, 166, 155, 428, 429, 430, 431, 432, 433, 442,  # mounts
+    165, 166, 155, 428, 429, 430, 431, 432, 433, 442, 467,  # mounts
     272, 308, 161,  # unshare, setns, chroot
     321, 298, 323, 425, 426, 427,  # bpf, perf_event_open, userfaultfd, io_uring
     248, 249, 250,  # keyrings
     304,  # open_by_handle_at
+    254, 300, 301,  # inotify_add_watch, fanotify: they see what happens in folders that Landlock closes
     175, 176, 313, 246, 320, 169, 167, 168,  # modules, kexec, reboot, swap
-    302,  # prlimit64 is decided below
 )  # fmt: skip
-_SYS_SOCKET, _SYS_KILL, _SYS_TGKILL, _SYS_PRLIMIT, _SYS_SETAFFINITY = 41, 62, 234, 302, 203
+_DENIED_TO_A_WORKER = (
+    434,  # pidfd_open
+    109, 112,  # setpgid, setsid: a worker stays in the group that is killed
+    46,  # sendmsg: a socket with a path again; a replayer sends descriptors, and has no socket for datagrams
+)  # fmt: skip
+_PRETENDED = (
+    90, 91, 268, 452,  # chmod, fchmod, fchmodat, fchmodat2
+    92, 93, 94, 260,  # chown, fchown, lchown, fchownat
+    132, 235, 261, 280,  # utime, utimes, futimesat, utimensat
+)  # fmt: skip
+"""Landlock lets them change any file of the user. Linkers and copying libraries call them on their own
+files, where nothing here depends on it."""
+_SYS_SOCKET, _SYS_SOCKETPAIR = 41, 53
+_SYS_KILL, _SYS_TGKILL, _SYS_PRLIMIT, _SYS_SETAFFINITY = 62, 234, 302, 203
 _SYS_SENDTO, _SYS_FCNTL, _SYS_IOCTL, _SYS_CLONE, _SYS_CLONE3, _SYS_MEMFD = 44, 72, 16, 56, 435, 319
-_AF_UNIX = 1
+_NOT_UNIX = 0xFFFFFFFF ^ 1
+"""The bits of an address family that AF_UNIX, which is 1, does not have."""
+_DATAGRAM = 2
+"""A bit of SOCK_DGRAM, and of SOCK_RAW, which means the same; not of SOCK_STREAM and SOCK_SEQPACKET. The two
+heed no address that is sent to."""
 _F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 
 
-def program(pid: int, anonymous_files: bool) -> list[Step]:
-    """The filter: deny ``_DENIED``, sockets other than UNIX ones, and signals to other processes.
-
-    A file's owner gets the signals of F_SETSIG, SIGKILL among them, so nobody else is made owner. Of
-    clone3, whose flags lie in memory, libraries know to do without.
+def worker(pid: int, anonymous_files: bool) -> list[Step]:
+    """The filter of the process ``pid``: no sockets but UNIX ones, and no signals to other processes.
 
     A grandchild (ptxas, gcc) cannot signal itself by number; glibc's ``abort`` ends it all the same,
     by an invalid instruction.
+    """
+    steps = _common((*_DENIED, *_DENIED_TO_A_WORKER), anonymous_files)
+    steps += _no_bit(_SYS_SOCKET, (_low(0), _NOT_UNIX))
+    steps += _no_bit(_SYS_SOCKETPAIR, (_low(0), _NOT_UNIX))
+    steps += _only_argument(_SYS_KILL, (0, pid))
+    steps += _only_argument(_SYS_TGKILL, (pid,))
+    steps += _only_argument(_SYS_PRLIMIT, (0, pid))
+    steps += _only_argument(_SYS_SETAFFINITY, (0, pid))
+    return [*steps, (_RETURN, 0, 0, _ALLOW)]
+
+
+def replayer(anonymous_files: bool) -> list[Step]:
+    """The filter of a replayer, which starts and kills workers, and hands them descriptors.
+
+    It leaves ``kill`` and ``tgkill`` to Landlock, which from version 6 on keeps signals inside.
+    """
+    steps = _common(_DENIED, anonymous_files)
+    steps += _no_bit(_SYS_SOCKET, (_low(0), _NOT_UNIX), (_low(1), _DATAGRAM))
+    steps += _no_bit(_SYS_SOCKETPAIR, (_low(0), _NOT_UNIX), (_low(1), _DATAGRAM))
+    steps += _only_argument(_SYS_PRLIMIT, (0,))
+    steps += _only_argument(_SYS_SETAFFINITY, (0,))
+    return [*steps, (_RETURN, 0, 0, _ALLOW)]
+
+
+def _common(denied: Sequence[int], anonymous_files: bool) -> list[Step]:
+    """What both filters begin with.
+
+    A file's owner gets the signals of F_SETSIG, SIGKILL among them, so nobody else is made owner. Of
+    clone3, whose flags lie in memory, libraries know to do without.
     """
     steps: list[Step] = [
         (_LOAD, 0, 0, 4),  # seccomp_data.arch
@@ -61,40 +108,49 @@ def program(pid: int, anonymous_files: bool) -> list[Step]:
         (_AT_LEAST, 0, 1, _X32_BIT),
         (_RETURN, 0, 0, _KILL),
     ]
-    for number in (*_DENIED, *(() if anonymous_files else (_SYS_MEMFD,))):
+    for number in (*denied, *(() if anonymous_files else (_SYS_MEMFD,))):
         steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _DENY)]
+    for number in _PRETENDED:
+        steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _PRETEND)]
     steps += [(_EQUAL, 0, 1, _SYS_CLONE3), (_RETURN, 0, 0, _NO_SYSTEM_CALL)]
-    steps += _only_argument(_SYS_SOCKET, (_AF_UNIX,))
-    steps += _only_argument(_SYS_KILL, (0, pid))
-    steps += _only_argument(_SYS_TGKILL, (pid,))
-    steps += _only_argument(_SYS_PRLIMIT, (0, pid))
-    steps += _only_argument(_SYS_SETAFFINITY, (0, pid))
     steps += _not_argument(_SYS_FCNTL, 1, (_F_SETOWN, _F_SETOWN_EX))
     steps += _not_argument(_SYS_IOCTL, 1, (_FIOSETOWN, _SIOCSPGRP, _TIOCSTI, _TIOCLINUX))
-    steps += _no_bit(_SYS_CLONE, 0, _NAMESPACES)
-    steps += _no_bit(_SYS_SENDTO, 4, 0xFFFFFFFF)  # an address to send to
-    return [*steps, (_RETURN, 0, 0, _ALLOW)]
+    steps += _no_bit(_SYS_CLONE, (_low(0), _NAMESPACES))
+    # An address to send to; one at a multiple of 4 GiB has a low half without a bit.
+    steps += _no_bit(_SYS_SENDTO, (_low(4), 0xFFFFFFFF), (_high(4), 0xFFFFFFFF))
+    return steps
+
+
+def _low(argument: int) -> int:
+    """Where the low half of a system call's argument lies, in seccomp_data."""
+    return 16 + 8 * argument
+
+
+def _high(argument: int) -> int:
+    return _low(argument) + 4
 
 
 def _not_argument(number: int, which: int, denied: tuple[int, ...]) -> list[Step]:
     """Deny system call ``number`` when the low half of an argument is one of ``denied``."""
-    body: list[Step] = [(_LOAD, 0, 0, 16 + 8 * which)]
+    body: list[Step] = [(_LOAD, 0, 0, _low(which))]
     for index, value in enumerate(denied):
         body.append((_EQUAL, len(denied) - index, 0, value))
     body += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _DENY)]
     return [(_EQUAL, 0, len(body), number), *body]
 
 
-def _no_bit(number: int, which: int, bits: int) -> list[Step]:
-    """Deny system call ``number`` when the low half of an argument has any of ``bits``."""
-    body: list[Step] = [(_LOAD, 0, 0, 16 + 8 * which), (_ANY_BIT, 1, 0, bits)]
+def _no_bit(number: int, *halves: tuple[int, int]) -> list[Step]:
+    """Deny system call ``number`` when any of ``halves``, each a place and bits, has one of its bits."""
+    body: list[Step] = []
+    for left, (place, bits) in zip(reversed(range(len(halves))), halves, strict=True):
+        body += [(_LOAD, 0, 0, place), (_ANY_BIT, 2 * left + 1, 0, bits)]
     body += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _DENY)]
     return [(_EQUAL, 0, len(body), number), *body]
 
 
 def _only_argument(number: int, allowed: tuple[int, ...]) -> list[Step]:
     """Allow system call ``number`` when the low half of its first argument is one of ``allowed``."""
-    body: list[Step] = [(_LOAD, 0, 0, 16)]
+    body: list[Step] = [(_LOAD, 0, 0, _low(0))]
     for index, value in enumerate(allowed):
         body.append((_EQUAL, len(allowed) - index, 0, value))
     body += [(_RETURN, 0, 0, _DENY), (_RETURN, 0, 0, _ALLOW)]

@@ -19,12 +19,12 @@ from pathlib import Path
 
 import pytest
 
-from bundler.worker import sandbox, seccomp
+from bundler.worker import landlock, sandbox, seccomp
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 X86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter is for x86-64")
-LANDLOCK = pytest.mark.skipif(sandbox.landlock_abi() == 0, reason="this kernel has no Landlock")
-READABLE = ("/usr", "/lib", "/lib64", "/bin", sandbox.OWN_PROC, sys.prefix, sys.base_prefix)
+LANDLOCK = pytest.mark.skipif(landlock.version() == 0, reason="this kernel has no Landlock")
+READABLE = ("/usr", "/lib", "/lib64", "/bin", landlock.OWN_PROC, sys.prefix, sys.base_prefix)
 
 
 def _confined(
@@ -106,6 +106,11 @@ DENIED = {
     "userfaultfd": _syscall(323, 0),
     "keyctl": _syscall(250, 0, -3, 0),
     "shmget": _syscall(29, 0, 4096, 0o1600),
+    "shmat": _syscall(30, 0, 0, 0),
+    "message queue": _syscall(70, 0, 0, 0, 0, 0),
+    "send to, from a round address": lambda: _send_from(1 << 32),
+    "attributes": lambda: os.setxattr("/usr", "user.x", b"1"),
+    "watch": _syscall(254, LIBC.inotify_init(), b"/root", 2),
     "memfd": lambda: os.memfd_create("x"),
     "priority": lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 19),
     "affinity": lambda: os.sched_setaffinity(os.getppid(), os.sched_getaffinity(0)),
@@ -122,10 +127,42 @@ def _owner(pid: int) -> None:
     fcntl.fcntl(ours, fcntl.F_SETOWN, pid)
 
 
+def _send_from(address: int) -> None:
+    """A datagram whose address lies in memory at ``address``: half of the pointer is 0."""
+    private_anonymous_fixed, writable = 0x100022, 3
+    LIBC.mmap.restype = ctypes.c_void_p
+    at = ctypes.c_void_p(address)
+    assert LIBC.mmap(at, 4096, writable, private_anonymous_fixed, -1, 0) == address
+    name = b"\1\0/nowhere"
+    ctypes.memmove(address, name, len(name))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ours:
+        _syscall(44, ours.fileno(), b"x", ctypes.c_size_t(1), 0, at, len(name))()
+
+
 @X86_64
 @pytest.mark.parametrize("name", DENIED)
 def test_denied(name: str, tmp_path: Path) -> None:
     assert _confined(DENIED[name], tmp_path)[0] == "Operation not permitted"
+
+
+@X86_64
+def test_no_file_of_the_user_changes_its_mode_owner_or_times(tmp_path: Path) -> None:
+    """Landlock has no right for that. A linker that asks for it on its own file goes on."""
+    own, file = tmp_path / "own", tmp_path / "file"
+    own.mkdir()
+    file.write_text("x")
+    file.chmod(0o600)
+    before = file.stat()
+
+    def attempt() -> None:
+        file.chmod(0o666)
+        os.chown(file, os.getuid(), os.getgid())
+        os.utime(file, (0, 0))
+        with Path("/usr/bin/env").open() as readable:
+            os.fchmod(readable.fileno(), os.fstat(readable.fileno()).st_mode)
+
+    assert _confined(attempt, own)[0] == "done"
+    assert file.stat() == before
 
 
 def _works(*command: str) -> Callable[[], None]:
@@ -259,11 +296,143 @@ def test_the_other_instruction_sets_are_closed(tmp_path: Path) -> None:
     assert said == f"signal {signal.SIGSYS}"
 
 
+# --- a replayer ------------------------------------------------------------------------------------
+
+SCOPES = pytest.mark.skipif(
+    landlock.version() < landlock.SCOPES_VERSION, reason="this kernel keeps no signals apart"
+)
+OWN_TO_A_REPLAYER = ("pidfd", "setsid", "setpgid", "kill everyone")
+"""Of what a worker is denied. To kill everyone succeeds, and reaches only what is its own."""
+
+
+@X86_64
+@SCOPES
+@pytest.mark.parametrize("name", sorted(DENIED.keys() - OWN_TO_A_REPLAYER))
+def test_denied_to_a_replayer(name: str, tmp_path: Path) -> None:
+    assert _confined(DENIED[name], tmp_path, limits={"confines": True})[0] == "Operation not permitted"
+
+
+def _datagrams() -> None:
+    with contextlib.suppress(PermissionError):
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        raise RuntimeError("has a socket for datagrams")
+    socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+
+
+@X86_64
+@SCOPES
+def test_a_replayer_has_no_socket_that_heeds_an_address(tmp_path: Path) -> None:
+    """It has sendmsg, whose address no filter sees."""
+    assert _confined(_datagrams, tmp_path, limits={"confines": True})[0] == "Operation not permitted"
+    path = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as theirs:
+        theirs.bind(path)
+        theirs.setblocking(False)
+
+        def send() -> None:
+            for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
+                for ours in (*socket.socketpair(socket.AF_UNIX, kind), socket.socket(socket.AF_UNIX, kind)):
+                    with contextlib.suppress(OSError):
+                        ours.sendmsg([b"x"], [], 0, path)
+
+        assert _confined(send, tmp_path, limits={"confines": True})[0] == "done"
+        with pytest.raises(BlockingIOError):
+            theirs.recv(1)
+
+
+def _workers() -> None:
+    """What the judge and its zygote do with a worker: a group of its own, descriptors, a kill, an end."""
+    sandbox.prctl(sandbox.PR_SET_CHILD_SUBREAPER, 1)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    socket.send_fds(ours, [b"x"], [0])
+    assert len(socket.recv_fds(theirs, 1, 1)[1]) == 1
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        time.sleep(60)
+    ended = os.pidfd_open(child)
+    os.kill(child, 0)
+    time.sleep(0.1)
+    os.killpg(child, signal.SIGKILL)
+    assert os.waitid(os.P_PIDFD, ended, os.WEXITED) is not None
+    Path(f"/proc/{os.getpid()}/stat").read_bytes()
+
+
+@SCOPES
+@pytest.mark.parametrize("name", ALLOWED)
+def test_allowed_to_a_replayer(name: str, tmp_path: Path) -> None:
+    assert _confined(ALLOWED[name], tmp_path, limits={"confines": True})[0] == "done"
+
+
+@SCOPES
+def test_a_replayer_has_workers(tmp_path: Path) -> None:
+    assert _confined(_workers, tmp_path, limits={"confines": True})[0] == "done"
+
+
+@X86_64
+@SCOPES
+def test_its_worker_is_confined_as_any_other(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+
+    def attempt() -> None:
+        inner = sandbox.Confinement(READABLE, (str(own),))
+        report = sandbox.confine(inner)
+        assert report["landlock"] == report["seccomp"] == "held"
+        (own / "file").write_text("x")
+        os.kill(os.getpid(), 0)
+        with contextlib.suppress(PermissionError):
+            (tmp_path / "beside").write_text("x")
+            raise RuntimeError("it writes what only the replayer may")
+        os.setsid()
+
+    assert _confined(attempt, tmp_path, limits={"confines": True})[0] == "Operation not permitted"
+
+
+@SCOPES
+def test_signals_end_at_the_domain() -> None:
+    """Root's too; and it can then kill all that it started at once, as it must not be able to elsewhere."""
+    outside = subprocess.Popen(["sleep", "60"])
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            sandbox.scope_signals()
+            sandbox.prctl(sandbox.PR_SET_CHILD_SUBREAPER, 1)
+            inside = os.fork()
+            if inside == 0:
+                os.setsid()
+                time.sleep(60)
+            with contextlib.suppress(PermissionError):
+                os.kill(outside.pid, 0)
+                os._exit(2)
+            os.kill(-1, signal.SIGKILL)
+            status = 0 if os.WTERMSIG(os.waitpid(inside, 0)[1]) == signal.SIGKILL else 3
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert outside.poll() is None
+    outside.kill()
+    outside.wait()
+
+
+@pytest.mark.parametrize("version", [0, 1, 5])
+def test_a_replayer_is_not_confined_where_signals_are_not_kept_apart(
+    version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landlock, "version", lambda: version)
+    _, report = _confined(lambda: None, tmp_path, limits={"confines": True})
+    has = f"'s Landlock has version {version}, and 6 is needed" if version else " has no Landlock"
+    assert report["landlock"] == f"this kernel{has}"
+    with pytest.raises(landlock.NotHere, match=f"this kernel{has}"):
+        landlock.restrict((), (), files=False, least_version=6)
+
+
 # --- where the kernel has less ---------------------------------------------------------------------
 
 
 def test_without_landlock_the_report_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "landlock_abi", lambda: 0)
+    monkeypatch.setattr(landlock, "version", lambda: 0)
     said, report = _confined(lambda: None, tmp_path)
     assert (said, report["landlock"]) == ("done", "this kernel has no Landlock")
     assert report["seccomp"] == "held"
@@ -298,11 +467,11 @@ def test_without_proc_the_report_says_so(tmp_path: Path, monkeypatch: pytest.Mon
     assert report["resource-limits"] == report["seccomp"] == "held"
 
 
-@pytest.mark.parametrize("abi", range(1, sandbox.landlock_abi() + 1))
+@pytest.mark.parametrize("abi", range(1, landlock.version() + 1))
 def test_every_version_of_landlock_has_its_rules(
     abi: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox, "landlock_abi", lambda: abi)
+    monkeypatch.setattr(landlock, "version", lambda: abi)
     said, report = _confined(lambda: Path("/etc/hostname").read_bytes(), tmp_path)
     assert report["landlock"] == "held"
     assert said == "Permission denied"
@@ -316,9 +485,15 @@ def test_undumpable() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
-@X86_64
-def test_every_jump_of_the_filter_lands_inside() -> None:
-    program = seccomp.program(1234, anonymous_files=False)
+FILTERS = {
+    "worker": seccomp.worker(1234, anonymous_files=False),
+    "replayer": seccomp.replayer(anonymous_files=False),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_every_jump_of_the_filter_lands_inside(name: str) -> None:
+    program = FILTERS[name]
     for at, (code, jump_true, jump_false, _) in enumerate(program):
         if code & 7 == 5:  # BPF_JMP
             assert at + 1 + max(jump_true, jump_false) < len(program)
