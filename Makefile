@@ -8,7 +8,7 @@ EXPERIMENT ?= proof/portability/row-max
 BUILD := build
 # The versions that both runtimes pin: with them this machine's own Python makes the very same PTX.
 TORCH := torch==2.13.0 triton==3.7.1
-CUDA := cuda-bindings==13.5.0 'cuda-toolkit[nvrtc,cudart,cccl,crt]==13.0.3.*'
+CUDA := cuda-bindings==13.5.0 cuda-core==1.2.2 'cuda-toolkit[nvrtc,cudart,cccl,crt]==13.0.3.*'
 
 .PHONY: help dev demo test lint type unit browser e2e attacks verify images docs reproducible benchmarks package clean
 

@@ -12,12 +12,16 @@ from bundler.model.host import Read, Reading, Unread, Value
 
 ROOT = Path("/")
 PACKAGES = ("torch", "triton", "numpy", "nvidia-ml-py")
+_LAUNCHER = "cuda-core"
+"""Named where it is installed: CUDA C++ on a GPU needs it, and nothing else does."""
 
 
 def read_software() -> dict[str, str]:
     """Versions by the installed packages' metadata: importing torch would take seconds."""
     versions = {"python": f"{platform.python_implementation()} {platform.python_version()}"}
-    return versions | {name: _version(name) for name in PACKAGES}
+    versions |= {name: _version(name) for name in PACKAGES}
+    launcher = _version(_LAUNCHER)
+    return versions if launcher == "not installed" else versions | {_LAUNCHER: launcher}
 
 
 def _version(package: str) -> str:

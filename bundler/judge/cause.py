@@ -16,8 +16,8 @@ from bundler.model.evidence import Evidence
 from bundler.model.host import Gpu, Read, Reading
 from bundler.model.outcome import Failed, Outcome, Passed, Unstable, Wrong, kind, ran
 
-_NO_PART_OF_IT = {"nvidia-ml-py"}
-"""Software that reads the host and takes no part in a cell."""
+_NO_PART_OF_IT = {"cuda-core", "nvidia-ml-py"}
+"""Software that starts kernels or reads the host, and decides nothing of a cell's values."""
 
 
 class Cause(enum.StrEnum):

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from bundler.worker import faults, standin, wire
+from bundler.worker import cuda_core, faults, standin, wire
 from bundler.worker.archs import ARCHITECTURES, INTERPRETER_SM
 from bundler.worker.fresh import PoisonFresh
 from bundler.worker.launches import LaunchCounter, tuned
@@ -42,13 +42,17 @@ def prepare(flavour: str) -> None:
 def _cuda_support() -> ModuleType | str:
     """What runs CUDA C++, or why it cannot. Loaded before the fork: a confined worker cannot read its files.
 
-    Where NVRTC is not installed, candidates in Triton are judged all the same.
+    Where NVRTC or cuda.core is not installed, candidates in Triton are judged all the same.
     """
     try:
         cuda = importlib.import_module("bundler.worker.cuda_device")
         cuda.nvrtc.version()
     except Exception as error:  # noqa: BLE001 (cuda-bindings has exceptions of its own for a missing library)
         return f"NVRTC could not be loaded: {error}"[:400]
+    try:
+        cuda_core.load()
+    except cuda_core.Unusable as reason:
+        return str(reason)
     return cuda
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Protocol
 
-from bundler.worker.launcher import functions
+from bundler.worker import libcuda
 
 Event = Any
 
@@ -106,21 +106,7 @@ last:
 _PROBE_NS = 100_000
 _MOST_PROBES = 256
 _NOT_READY = 600
-_u32, _u64, _size, _ptr, _int = ctypes.c_uint, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int
-_SIGNATURES: dict[str, tuple[Any, ...]] = {
-    "cuEventCreate": (_ptr, _u32),
-    "cuEventRecord": (_ptr, _ptr),
-    "cuEventQuery": (_ptr,),
-    "cuEventElapsedTime": (_ptr, _ptr, _ptr),
-    "cuCtxSynchronize": (),
-    "cuCtxResetPersistingL2Cache": (),
-    "cuModuleLoadData": (_ptr, ctypes.c_char_p),
-    "cuModuleGetFunction": (_ptr, _ptr, ctypes.c_char_p),
-    "cuMemAlloc_v2": (_ptr, _size),
-    "cuMemcpyDtoH_v2": (_ptr, _u64, _size),
-    "cuMemsetD32Async": (_u64, _u32, _size, _ptr),
-    "cuLaunchKernel": (_ptr, _u32, _u32, _u32, _u32, _u32, _u32, _u32, _ptr, _ptr, _ptr),
-}
+_u64, _ptr = ctypes.c_uint64, ctypes.c_void_p
 
 
 class CudaGpu:
@@ -129,7 +115,7 @@ class CudaGpu:
     def __init__(self, flush_bytes: int) -> None:
         """Raise GpuError; OSError where there is no libcuda."""
         self.stream = 0
-        self._call = functions(ctypes.CDLL("libcuda.so.1"), _SIGNATURES)
+        self._call = libcuda.functions()
         module = self._new("cuModuleLoadData", _PTX)
         self._block = self._new("cuModuleGetFunction", module, b"bundler_block")
         self._probe = self._new("cuModuleGetFunction", module, b"bundler_probe")

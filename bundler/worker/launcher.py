@@ -1,27 +1,19 @@
-"""Machine code on the device, through libcuda alone: loaded into torch's context, launched on a stream.
+"""Machine code on the device, through cuda.core: loaded once, launched on a stream in torch's context.
 
-cuda.core (1.2) has no call for dynamic shared memory above 48 KiB, and its modules moved between versions;
-these six functions of the driver have not changed since CUDA 9.
+Dynamic shared memory above 48 KiB has to be asked for by an attribute of the kernel, and cuda.core (1.2) only
+reads these: that call goes to the driver, by cuda.bindings.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-_u32, _ptr, _int = ctypes.c_uint, ctypes.c_void_p, ctypes.c_int
-_SIGNATURES: dict[str, tuple[Any, ...]] = {
-    "cuModuleLoadData": (_ptr, ctypes.c_char_p),
-    "cuModuleGetFunction": (_ptr, _ptr, ctypes.c_char_p),
-    "cuFuncSetAttribute": (_ptr, _int, _int),
-    "cuLaunchKernel": (_ptr, _u32, _u32, _u32, _u32, _u32, _u32, _u32, _ptr, _ptr, _ptr),
-    "cuGetErrorName": (_int, _ptr),
-    "cuGetErrorString": (_int, _ptr),
-}
-_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8  # CUfunction_attribute
-_WITHOUT_ASKING = 48 << 10
-_LAUNCH_OUT_OF_RESOURCES = 701
+from bundler.worker import cuda_core
+
 SCALARS: dict[str, Any] = {
     "int": ctypes.c_int32,
     "unsigned int": ctypes.c_uint32,
@@ -33,7 +25,9 @@ SCALARS: dict[str, Any] = {
 """C types of a kernel's scalar parameters."""
 
 Parameter = Any
-"""A value of a ctypes type."""
+"""A value of a ctypes type, of which cuda.core copies as many bytes as the type has."""
+
+_OUT_OF_RESOURCES = "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"
 
 
 class LaunchFailed(RuntimeError):
@@ -45,15 +39,15 @@ class OutOfResources(LaunchFailed):
 
 
 class Function:
-    """One kernel in the current context."""
+    """One kernel. It runs in the context that is current when it is launched: cuda.core makes none."""
 
-    def __init__(self, cubin: bytes, entry: str, library: Any = None) -> None:
-        """Raise LaunchFailed where the driver does not take it; OSError where there is no libcuda."""
-        self._call = functions(library or ctypes.CDLL("libcuda.so.1"), _SIGNATURES)
-        self._image = cubin
-        module = self._new("cuModuleLoadData", cubin)
-        self._function = self._new("cuModuleGetFunction", module, entry.encode())
-        self._asked = _WITHOUT_ASKING
+    def __init__(self, cubin: bytes, entry: str, cuda: cuda_core.Cuda | None = None) -> None:
+        """Raise LaunchFailed where the driver does not take it; cuda_core.Unusable."""
+        self._cuda = cuda or cuda_core.load()
+        with self._in_cudas_words("loading the machine code"):
+            self._code = self._cuda.core.ObjectCode.from_cubin(cubin)
+            self._kernel = self._code.get_kernel(entry)
+        self._asked = 0
 
     def launch(
         self,
@@ -63,44 +57,47 @@ class Function:
         stream: int,
         parameters: Sequence[Parameter],
     ) -> None:
-        """Enqueue one launch. Raises OutOfResources and LaunchFailed."""
+        """Enqueue one launch on ``stream``, a CUstream's address. Raises OutOfResources and LaunchFailed."""
+        core = self._cuda.core
         if shared_bytes > self._asked:
-            error = self._call["cuFuncSetAttribute"](
-                self._function, _MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes
-            )
-            if error:
-                raise OutOfResources(f"{shared_bytes} bytes of dynamic shared memory: {self._words(error)}")
-            self._asked = shared_bytes
-        pointers = (_ptr * max(1, len(parameters)))(*(ctypes.addressof(value) for value in parameters))
-        error = self._call["cuLaunchKernel"](
-            self._function, *grid, *block, shared_bytes, stream, ctypes.addressof(pointers), None
-        )
-        if error == _LAUNCH_OUT_OF_RESOURCES:
-            raise OutOfResources(f"cuLaunchKernel: {self._words(error)}")
+            self._ask_for(shared_bytes)
+        with self._in_cudas_words("launch"):
+            config = core.LaunchConfig(grid=tuple(grid), block=tuple(block), shmem_size=shared_bytes)
+            core.launch(core.Stream.from_handle(stream), config, self._kernel, *parameters)
+
+    def _ask_for(self, shared_bytes: int) -> None:
+        """Let a block have so much: unasked, 48 KiB are the most of static and dynamic shared memory."""
+        driver = self._cuda.driver
+        error, device = driver.cuCtxGetDevice()
         if error:
-            raise LaunchFailed(f"cuLaunchKernel: {self._words(error)}")
+            raise LaunchFailed(f"cuCtxGetDevice: {self._words(error)}")
+        attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        # Until 0.6 the handle was no public name.
+        kernel = getattr(self._kernel, "handle", None) or self._kernel._handle
+        (error,) = driver.cuKernelSetAttribute(attribute, shared_bytes, kernel, device)
+        if error:
+            raise OutOfResources(f"{shared_bytes} bytes of dynamic shared memory: {self._words(error)}")
+        self._asked = shared_bytes
 
-    def _new(self, name: str, *arguments: Any) -> Any:
-        handle = _ptr()
-        if error := self._call[name](ctypes.addressof(handle), *arguments):
-            raise LaunchFailed(f"{name}: {self._words(error)}")
-        return handle
+    @contextlib.contextmanager
+    def _in_cudas_words(self, step: str) -> Iterator[None]:
+        """cuda.core explains an error in a paragraph of its own; faults.py knows the driver's words."""
+        try:
+            yield
+        except Exception as error:
+            if type(error).__name__ != "CUDAError":
+                raise
+            named = re.match(r"CUDA_ERROR_\w+", str(error))
+            code = getattr(self._cuda.driver.CUresult, named[0], None) if named else None
+            words = f"CUDA error: {error}" if code is None else self._words(code)
+            kind = OutOfResources if named and named[0] == _OUT_OF_RESOURCES else LaunchFailed
+            raise kind(f"{step}: {words}") from None
 
-    def _words(self, error: int) -> str:
+    def _words(self, error: Any) -> str:
         """As torch says it: ``CUDA error: invalid argument (CUDA_ERROR_INVALID_VALUE)``."""
+        driver = self._cuda.driver
         found = []
-        for ask in ("cuGetErrorString", "cuGetErrorName"):
-            text = ctypes.c_char_p()
-            self._call[ask](error, ctypes.addressof(text))
-            found.append((text.value or b"?").decode("utf-8", "replace"))
+        for ask in (driver.cuGetErrorString, driver.cuGetErrorName):
+            _, text = ask(error)
+            found.append((text or b"?").decode("utf-8", "replace"))
         return f"CUDA error: {found[0]} ({found[1]})"
-
-
-def functions(library: Any, signatures: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
-    """Functions of libcuda by name, each with the types of its arguments; all of them give a CUresult."""
-    found = {}
-    for name, types in signatures.items():
-        function = getattr(library, name)
-        function.argtypes, function.restype = types, _int
-        found[name] = function
-    return found
