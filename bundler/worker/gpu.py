@@ -7,9 +7,11 @@ It shares this process all the same, and can replace what is here: what it gives
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import Any, Protocol
 
 from bundler.worker import libcuda
+from bundler.worker.timing_ptx import PTX
 
 Event = Any
 
@@ -32,7 +34,7 @@ class Gpu(Protocol):
         """Between two events that were reached, µs."""
 
     def block(self, ns: int) -> None:
-        """Keep the stream busy for ``ns``, with one thread."""
+        """Keep the device busy for ``ns``, all of it: no kernel on another stream runs meanwhile."""
 
     def flush(self) -> None:
         """Overwrite the flush buffer, so that the L2 holds nothing else."""
@@ -54,58 +56,12 @@ class GpuError(RuntimeError):
     """libcuda refused; ``str`` names the function and its error."""
 
 
-# PTX ISA: %clock64 counts the SM's cycles, %globaltimer nanoseconds. The latter moves in steps, of up to a
-# microsecond on some devices, so the probe begins and ends at a step.
-_PTX = b"""\
-.version 7.0
-.target sm_75
-.address_size 64
-
-.visible .entry bundler_block(.param .u64 span)
-{
-  .reg .pred %p; .reg .b64 %start, %now, %span;
-  ld.param.u64 %span, [span];
-  mov.u64 %start, %globaltimer;
-again:
-  mov.u64 %now, %globaltimer;
-  sub.u64 %now, %now, %start;
-  setp.lt.u64 %p, %now, %span;
-  @%p bra again;
-  ret;
-}
-
-.visible .entry bundler_probe(.param .u64 out, .param .u64 span)
-{
-  .reg .pred %p; .reg .b64 %out, %span, %start, %now, %cycles, %end;
-  ld.param.u64 %out, [out];
-  ld.param.u64 %span, [span];
-  cvta.to.global.u64 %out, %out;
-  mov.u64 %now, %globaltimer;
-first:
-  mov.u64 %start, %globaltimer;
-  setp.eq.u64 %p, %start, %now;
-  @%p bra first;
-  mov.u64 %cycles, %clock64;
-again:
-  mov.u64 %now, %globaltimer;
-  sub.u64 %end, %now, %start;
-  setp.lt.u64 %p, %end, %span;
-  @%p bra again;
-last:
-  mov.u64 %end, %globaltimer;
-  setp.eq.u64 %p, %end, %now;
-  @%p bra last;
-  mov.u64 %now, %clock64;
-  sub.u64 %cycles, %now, %cycles;
-  sub.u64 %end, %end, %start;
-  st.global.u64 [%out], %cycles;
-  st.global.u64 [%out+8], %end;
-  ret;
-}
-\x00"""
 _PROBE_NS = 100_000
 _MOST_PROBES = 256
 _NOT_READY = 600
+_SMS, _THREADS_OF_AN_SM = 16, 39  # CUdevice_attribute
+_THREADS_OF_A_BLOCK = 512
+"""Of the blocking kernel: an SM has 1024, 1536 or 2048 threads, so that two to four such blocks fill it."""
 _u64, _ptr = ctypes.c_uint64, ctypes.c_void_p
 
 
@@ -116,9 +72,10 @@ class CudaGpu:
         """Raise GpuError; OSError where there is no libcuda."""
         self.stream = 0
         self._call = libcuda.functions()
-        module = self._new("cuModuleLoadData", _PTX)
+        module = self._new("cuModuleLoadData", PTX)
         self._block = self._new("cuModuleGetFunction", module, b"bundler_block")
         self._probe = self._new("cuModuleGetFunction", module, b"bundler_probe")
+        self._shape = self._filling()
         self._answers = _u64()
         self._do("cuMemAlloc_v2", ctypes.byref(self._answers), 16 * _MOST_PROBES)
         self._count = 0
@@ -127,6 +84,18 @@ class CudaGpu:
         if flush_bytes:
             self._do("cuMemAlloc_v2", ctypes.byref(self._buffer), flush_bytes)
         self._load()
+
+    def _filling(self) -> tuple[int, int]:
+        """Blocks, and threads of one, that take every place for a thread and fit all at once."""
+        device, found = ctypes.c_int(), []
+        self._do("cuCtxGetDevice", ctypes.byref(device))
+        for attribute in (_SMS, _THREADS_OF_AN_SM):
+            value = ctypes.c_int()
+            self._do("cuDeviceGetAttribute", ctypes.byref(value), attribute, device)
+            found.append(value.value)
+        sms, of_an_sm = found
+        threads = math.gcd(of_an_sm, _THREADS_OF_A_BLOCK)
+        return sms * (of_an_sm // threads), threads
 
     def _load(self) -> None:
         """Run each once: the driver loads a kernel when it is launched first."""
@@ -164,7 +133,7 @@ class CudaGpu:
         return 1000 * milliseconds.value
 
     def block(self, ns: int) -> None:
-        self._launch(self._block, _u64(ns))
+        self._launch(self._block, _u64(ns), shape=self._shape)
 
     def flush(self) -> None:
         if self._flush_bytes:
@@ -188,6 +157,7 @@ class CudaGpu:
     def finish(self) -> None:
         self._do("cuCtxSynchronize")
 
-    def _launch(self, function: Any, *values: Any) -> None:
+    def _launch(self, function: Any, *values: Any, shape: tuple[int, int] = (1, 1)) -> None:
         pointers = (_ptr * len(values))(*(ctypes.cast(ctypes.byref(value), _ptr) for value in values))
-        self._do("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, self.stream, pointers, None)
+        blocks, threads = shape
+        self._do("cuLaunchKernel", function, blocks, 1, 1, threads, 1, 1, 0, self.stream, pointers, None)

@@ -11,6 +11,8 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuEventRecord": (_ptr, _ptr),
     "cuEventQuery": (_ptr,),
     "cuEventElapsedTime": (_ptr, _ptr, _ptr),
+    "cuCtxGetDevice": (_ptr,),
+    "cuDeviceGetAttribute": (_ptr, _int, _int),
     "cuCtxSynchronize": (),
     "cuCtxResetPersistingL2Cache": (),
     "cuModuleLoadData": (_ptr, ctypes.c_char_p),

@@ -12,7 +12,10 @@ FOLDER = Path(__file__).parent
 ROW_MAX = FOLDER.parents[1] / "proof" / "portability" / "row-max"
 LARGE, MIDDLING, SMALL = "16384x16384/contiguous", "4096x4096/contiguous", "512x1024/contiguous"
 """Input of 1 GiB, 64 MiB and 2 MiB. The L2 of an H200 has 60 MiB."""
+SHORT = "6144x8192/contiguous"
+"""192 MiB: as short as a call of over twice that L2 is."""
 ATTACKS = ("side-stream", "patched-timer", "patched-torch", "skip-calls", "cache-by-address")
+EARLY = "side-stream-early"
 _TASK = b"The maximum of each row.\n"
 _DECLARATION = """\
 schema: bundler/experiment/1
@@ -32,12 +35,13 @@ cases:
   - id: "{{rows}}x{{cols}}/{{layout}}"
     axes:
       - - {{rows: 16384, cols: 16384}}
+        - {{rows: 6144, cols: 8192}}
         - {{rows: 4096, cols: 4096}}
         - {{rows: 512, cols: 1024}}
     params: {{layout: contiguous, sparse: true}}
     grounds: [device]
 timing:
-  cases: ["{large}", "{middling}", "{small}"]
+  cases: ["{large}", "{short}", "{middling}", "{small}"]
   bytes: 4 * rows * cols + 4 * rows
   cache: {cache}
   arms: [control-right, {attacks}]
@@ -61,12 +65,12 @@ def build(root: Path, cache: str = "cold") -> Loaded:
     shutil.copy(ROW_MAX / "harness.py", folder)
     (folder / "base_task.md").write_bytes(_TASK)
     text = _DECLARATION.format(
-        task=Digest.of(_TASK), large=LARGE, middling=MIDDLING, small=SMALL, cache=cache,
-        attacks=", ".join(ATTACKS),
+        task=Digest.of(_TASK), large=LARGE, short=SHORT, middling=MIDDLING, small=SMALL,
+        cache=cache, attacks=", ".join((*ATTACKS, EARLY)),
     )  # fmt: skip
     for name, expect in (("control-right", "pass"), ("control-wrong", "fail")):
         text += _arm(folder, name, "control") + f'    expect: {expect}\n    "on": [device]\n'
-    for name in ATTACKS:
+    for name in (*ATTACKS, EARLY):
         text += _arm(folder, name, "reconstructed")
     (folder / "experiment.yaml").write_text(text)
     return load(folder)

@@ -10,7 +10,7 @@ import pytest
 from bundler.experiment.parse import parse_evidence
 from bundler.model.timing import TimedCell
 from bundler.timing.judge import judged_again
-from tests.timing.build import LARGE, MIDDLING, SMALL
+from tests.timing.build import EARLY, LARGE, MIDDLING, SHORT, SMALL
 
 FOLDER = Path(__file__).parent / "h200"
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="no evidence of a real device is kept")
@@ -52,6 +52,14 @@ def test_attacks_on_the_timer_are_disputed(attack: str) -> None:
     state, rules = _judged("attacks", attack, LARGE)
     assert state == "withheld"
     assert "T22" in rules
+
+
+@pytest.mark.skipif(not (FOLDER / "early.json.gz").exists(), reason="no evidence of it is kept")
+def test_work_that_is_over_before_the_rounds_begin_is_disputed() -> None:
+    state, rules = _judged("early", EARLY, SHORT)
+    assert state == "withheld"
+    assert "T22" in rules
+    assert _judged("early", "control-right", SHORT) == ("admissible", set())
 
 
 @pytest.mark.parametrize("attack", ["skip-calls", "cache-by-address"])
