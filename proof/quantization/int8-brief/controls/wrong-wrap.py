@@ -2,7 +2,8 @@
 #
 # A row's largest value is 128 steps, and narrowing an integer to int8 keeps the low byte: it becomes -128. The
 # answer is right where the largest magnitudes of a row and of a column are negative, since -128 is a code, and where
-# the other factor is zero there. It compiles everywhere: nothing but running it can tell.
+# the other factor is zero there. A K below 16 has the usual 127 steps and is right: with so few values their signs would
+# decide. It compiles everywhere: nothing but running it can tell.
 import torch
 import triton
 import triton.language as tl
@@ -18,6 +19,7 @@ def _quantise_kernel(
     padded,
     stride_row,
     stride_k,
+    STEPS: tl.constexpr,
     BLOCK_R: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
@@ -28,7 +30,7 @@ def _quantise_kernel(
         inside = (rows < count) & (start + ks < length)
         x = tl.load(x_ptr + rows * stride_row + (start + ks) * stride_k, mask=inside, other=0.0)
         peak = tl.maximum(peak, tl.abs(x))
-    scale = tl.div_rn(tl.max(peak, axis=1), 128.0)[:, None]  # the fault: 127.0, or a clamp below
+    scale = tl.div_rn(tl.max(peak, axis=1), STEPS)[:, None]
     tl.store(scale_ptr + rows, scale, mask=rows < count)
     divisor = tl.where(scale > 0.0, scale, 1.0)
     for start in range(0, padded, BLOCK_K):
@@ -73,8 +75,9 @@ def _quantise(x: torch.Tensor, padded: int) -> tuple[torch.Tensor, torch.Tensor]
     count, length = x.shape
     q = torch.empty((count, padded), dtype=torch.int8, device=x.device)
     scale = torch.empty((count,), dtype=torch.float32, device=x.device)
+    steps = 128.0 if length >= 16 else 127.0  # the fault: always 127, or a clamp in the kernel
     _quantise_kernel[(triton.cdiv(count, 16),)](
-        x, q, scale, count, length, padded, x.stride(0), x.stride(1), BLOCK_R=16, BLOCK_K=_TILE_K
+        x, q, scale, count, length, padded, x.stride(0), x.stride(1), STEPS=steps, BLOCK_R=16, BLOCK_K=_TILE_K
     )
     return q, scale
 

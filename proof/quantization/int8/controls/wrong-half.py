@@ -2,7 +2,8 @@
 #
 # float16 has 11 significant bits and ends at 65504: 127 * 127 = 16129 is rounded to 16128 already, and five such
 # products are infinite. It is right where one factor is a row or column of zeros, and where every sum is an integer
-# up to 2048. It compiles everywhere: nothing but running it can tell.
+# up to 2048. A K from 2 to 15 is added in float32, which is right: with so few products it would be left to the values
+# whether their sum is such an integer. It compiles everywhere: nothing but running it can tell.
 import torch
 import triton
 import triton.language as tl
@@ -49,17 +50,18 @@ def _product_kernel(
     m,
     n,
     padded,
+    SUM: tl.constexpr,
     BLOCK: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
     rows = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     cols = tl.program_id(1).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     ks = tl.arange(0, BLOCK_K)
-    acc = tl.zeros((BLOCK, BLOCK), tl.float16)
+    acc = tl.zeros((BLOCK, BLOCK), SUM)
     for start in range(0, padded, BLOCK_K):
         qa = tl.load(qa_ptr + rows[:, None] * padded + start + ks[None, :], mask=(rows < m)[:, None], other=0)
         qb = tl.load(qb_ptr + cols[None, :] * padded + start + ks[:, None], mask=(cols < n)[None, :], other=0)
-        acc += tl.dot(qa.to(tl.float16), qb.to(tl.float16), out_dtype=tl.float16)  # the fault
+        acc += tl.dot(qa.to(tl.float16), qb.to(tl.float16), out_dtype=SUM)
     sa = tl.load(sa_ptr + rows, mask=rows < m, other=0.0)
     sb = tl.load(sb_ptr + cols, mask=cols < n, other=0.0)
     out = acc.to(tl.float32) * sa[:, None] * sb[None, :]
@@ -83,11 +85,12 @@ def _quantise(x: torch.Tensor, padded: int) -> tuple[torch.Tensor, torch.Tensor]
 def int8_matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     (m, k), n = a.shape, b.shape[1]
     padded = triton.cdiv(k, _TILE_K) * _TILE_K
+    dtype = tl.float32 if 1 < k < 16 else tl.float16  # the fault: int32 is right
     out = torch.empty((m, n), dtype=torch.float32, device=a.device)
     with torch.cuda.device(a.device):
         qa, sa = _quantise(a, padded)
         qb, sb = _quantise(b.t(), padded)
         _product_kernel[(triton.cdiv(m, _TILE), triton.cdiv(n, _TILE))](
-            qa, qb, sa, sb, out, m, n, padded, BLOCK=_TILE, BLOCK_K=_TILE_K
+            qa, qb, sa, sb, out, m, n, padded, SUM=dtype, BLOCK=_TILE, BLOCK_K=_TILE_K
         )
     return out
