@@ -37,7 +37,7 @@ class Gpu(Protocol):
         """Keep the device busy for ``ns``, all of it: no kernel on another stream runs meanwhile."""
 
     def flush(self) -> None:
-        """Overwrite the flush buffer, so that the L2 holds nothing else."""
+        """When no kernel runs on any stream, overwrite the flush buffer: the L2 holds nothing else then."""
 
     def reset_persisting(self) -> bool:
         """Make persisting lines of the L2 ordinary ones; whether the driver did."""
@@ -61,7 +61,7 @@ _MOST_PROBES = 256
 _NOT_READY = 600
 _SMS, _THREADS_OF_AN_SM = 16, 39  # CUdevice_attribute
 _THREADS_OF_A_BLOCK = 512
-"""Of the blocking kernel: an SM has 1024, 1536 or 2048 threads, so that two to four such blocks fill it."""
+"""Of a kernel that fills the device: two to four such take an SM's 1024, 1536 or 2048 places."""
 _u64, _ptr = ctypes.c_uint64, ctypes.c_void_p
 
 
@@ -74,12 +74,16 @@ class CudaGpu:
         self._call = libcuda.functions()
         module = self._new("cuModuleLoadData", PTX)
         self._block = self._new("cuModuleGetFunction", module, b"bundler_block")
+        self._flush = self._new("cuModuleGetFunction", module, b"bundler_flush")
         self._probe = self._new("cuModuleGetFunction", module, b"bundler_probe")
         self._shape = self._filling()
         self._answers = _u64()
         self._do("cuMemAlloc_v2", ctypes.byref(self._answers), 16 * _MOST_PROBES)
+        self._gate = _u64()
+        self._do("cuMemAlloc_v2", ctypes.byref(self._gate), 8)
+        self._do("cuMemsetD32Async", self._gate, 0, 2, self.stream)
         self._count = 0
-        self._flush_bytes = flush_bytes
+        self._flush_bytes = flush_bytes // 16 * 16
         self._buffer = _u64()
         if flush_bytes:
             self._do("cuMemAlloc_v2", ctypes.byref(self._buffer), flush_bytes)
@@ -137,7 +141,7 @@ class CudaGpu:
 
     def flush(self) -> None:
         if self._flush_bytes:
-            self._do("cuMemsetD32Async", self._buffer, 0, self._flush_bytes // 4, self.stream)
+            self._launch(self._flush, self._buffer, _u64(self._flush_bytes), self._gate, shape=self._shape)
 
     def reset_persisting(self) -> bool:
         return bool(self._call["cuCtxResetPersistingL2Cache"]() == 0)

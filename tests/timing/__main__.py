@@ -19,7 +19,7 @@ from bundler.model.timing import TimedCell
 from bundler.replay.replay import replay
 from bundler.replay.request import Request, Watch
 from bundler.timing.stopwatch import slope
-from tests.timing.build import ATTACKS, EARLY, LARGE, MIDDLING, SHORT, SMALL, build
+from tests.timing.build import ATTACKS, EARLY, LARGE, LATE, MIDDLING, SHORT, SMALL, build
 
 _LOAD = """\
 import torch
@@ -36,7 +36,8 @@ PARTS: dict[str, tuple[str, Sequence[str], Sequence[str]]] = {
     "warm": ("warm", ("control-right",), (MIDDLING, SMALL)),
     "beside": ("cold", ("control-right",), (LARGE,)),
     "attacks": ("cold", ATTACKS, (LARGE,)),
-    "early": ("cold", ("control-right", EARLY), (SHORT,)),
+    "early": ("cold", (EARLY,), (SHORT,)),
+    "late": ("cold", (LATE,), (SHORT,)),
 }
 """What is timed: how the L2 is, the candidates, the cases."""
 

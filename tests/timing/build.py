@@ -15,7 +15,7 @@ LARGE, MIDDLING, SMALL = "16384x16384/contiguous", "4096x4096/contiguous", "512x
 SHORT = "6144x8192/contiguous"
 """192 MiB: as short as a call of over twice that L2 is."""
 ATTACKS = ("side-stream", "patched-timer", "patched-torch", "skip-calls", "cache-by-address")
-EARLY = "side-stream-early"
+EARLY, LATE = "side-stream-early", "side-stream-late"
 _TASK = b"The maximum of each row.\n"
 _DECLARATION = """\
 schema: bundler/experiment/1
@@ -66,11 +66,11 @@ def build(root: Path, cache: str = "cold") -> Loaded:
     (folder / "base_task.md").write_bytes(_TASK)
     text = _DECLARATION.format(
         task=Digest.of(_TASK), large=LARGE, short=SHORT, middling=MIDDLING, small=SMALL,
-        cache=cache, attacks=", ".join((*ATTACKS, EARLY)),
+        cache=cache, attacks=", ".join((*ATTACKS, EARLY, LATE)),
     )  # fmt: skip
     for name, expect in (("control-right", "pass"), ("control-wrong", "fail")):
         text += _arm(folder, name, "control") + f'    expect: {expect}\n    "on": [device]\n'
-    for name in (*ATTACKS, EARLY):
+    for name in (*ATTACKS, EARLY, LATE):
         text += _arm(folder, name, "reconstructed")
     (folder / "experiment.yaml").write_text(text)
     return load(folder)

@@ -10,7 +10,7 @@ import pytest
 from bundler.experiment.parse import parse_evidence
 from bundler.model.timing import TimedCell
 from bundler.timing.judge import judged_again
-from tests.timing.build import EARLY, LARGE, MIDDLING, SHORT, SMALL
+from tests.timing.build import EARLY, LARGE, LATE, MIDDLING, SHORT, SMALL
 
 FOLDER = Path(__file__).parent / "h200"
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="no evidence of a real device is kept")
@@ -54,12 +54,14 @@ def test_attacks_on_the_timer_are_disputed(attack: str) -> None:
     assert "T22" in rules
 
 
-@pytest.mark.skipif(not (FOLDER / "early.json.gz").exists(), reason="no evidence of it is kept")
-def test_work_that_is_over_before_the_rounds_begin_is_disputed() -> None:
-    state, rules = _judged("early", EARLY, SHORT)
+@pytest.mark.parametrize(("part", "attack"), [("early", EARLY), ("late", LATE)])
+def test_work_beside_the_block_or_the_flush_is_disputed(part: str, attack: str) -> None:
+    if not (FOLDER / f"{part}.json.gz").exists():
+        pytest.skip("no evidence of it is kept")
+    state, rules = _judged(part, attack, SHORT)
     assert state == "withheld"
     assert "T22" in rules
-    assert _judged("early", "control-right", SHORT) == ("admissible", set())
+    assert _judged(part, "control-right", SHORT) == ("admissible", set())
 
 
 @pytest.mark.parametrize("attack", ["skip-calls", "cache-by-address"])
