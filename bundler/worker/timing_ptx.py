@@ -9,9 +9,9 @@ from __future__ import annotations
 # barrier, so that all take up room and none draws power. A nanosleep lasts up to twice what it is asked for.
 # The last 8 µs are waited in short ones, so that blocks that began together end together.
 #
-# The flush begins once all its blocks are there, which count themselves in. They take every place, so no kernel
-# of another stream is left on the device, and none starts before they end. The count goes on from launch to
-# launch, those in a graph too. After 5 ms a block waits no longer, so a kernel that never ends stops nothing.
+# The flush begins once all its blocks are there, which count themselves in. They take every place, so no
+# kernel of another stream is left on the device, and none starts before they end. The count goes on from launch
+# to launch, those in a graph too. After 5 ms a block waits no longer: a kernel that never ends stops nothing.
 PTX = b"""\
 .version 7.0
 .target sm_75
