@@ -12,6 +12,10 @@ The reference starts from the values as float32 holds them. At a mean of 300,000
 is 0.03, so a deviation of 0.001 is mostly rounded away: such a row is constant, or takes two values, and
 its variance is that of the rounded values, not the square of 0.001.
 
+Between the deviations 0.001 and 1 lies 0.03, but at a mean of 1 it is 0.0035. With 0.03 the sum of squares minus the
+squared mean is off there by just about what is allowed, and the values decide whether it is wrong. With 0.0035 it
+is off by eight times that or more on any values, and no answer of the short task is at its limit either.
+
 The caller computes 1 / sqrt(var + 1e-5), so that is what is compared (`derive`). The variance itself has no
 comparison: by how much it may be off depends on what stands beside it, and the caller says what that is.
 """

@@ -1,8 +1,10 @@
 # A control, written with the harness: shifted by the first element, and then the formula that cancels.
 #
-# It keeps the sums of x - pilot and of its square, and subtracts the squared mean of the former. That is
-# right wherever the pilot lies among the values. It is wrong in long rows whose first element is an
-# outlier: the shift is then no smaller than what the plain formula suffers from. It compiles everywhere.
+# It keeps the sums of x - pilot and of its square, and subtracts the square of the mean of the former, which is
+# taken with a reciprocal of the row length that is off by 2^-16. Among values near the pilot that changes
+# little. Behind a first element that is 1000 deviations away it takes 30 squared deviations from the variance:
+# wrong in every row of two elements or more that begins so, on any values. Rows of one are right. It compiles
+# everywhere.
 import torch
 import triton
 import triton.language as tl
@@ -25,6 +27,7 @@ def _row_moments_kernel(x_ptr, mean_ptr, var_ptr, n_cols, BLOCK: tl.constexpr):
         squares += y * y
     shifted = tl.sum(total, axis=0) / n_cols
     tl.store(mean_ptr + row, pilot + shifted)
+    shifted *= 1.0 + 1.0 / 65536
     tl.store(var_ptr + row, tl.sum(squares, axis=0) / n_cols - shifted * shifted)  # the fault
 
 

@@ -1,8 +1,10 @@
 # A control, written with the harness: wrong where a later tile of keys raises the maximum, and nowhere
 # else.
 #
-# The sum is scaled to the new maximum, the accumulator is not. Up to 32 keys, one tile, it is right; so it
-# is wherever the first tile holds the maximum. It compiles everywhere: nothing but running it can tell.
+# The sum is scaled to the new maximum, the accumulator is not. Up to 65 keys are one tile, which is right; so it
+# is wherever the first tile holds the maximum. With more keys a tile has 32, so that some of many later keys raises
+# it on any values; a single key behind the first tile would do so by chance. It compiles everywhere: nothing but
+# running it can tell.
 import torch
 import triton
 import triton.language as tl
@@ -102,7 +104,7 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool = 
             CAUSAL=bool(causal),
             DIM=dim,
             BLOCK_M=32,
-            BLOCK_N=32,
+            BLOCK_N=32 if seq_kv > 65 else 128,
             BLOCK_D=block_d,
             num_warps=4,
             num_stages=2,
