@@ -10,8 +10,8 @@ from __future__ import annotations
 # The last 8 µs are waited in short ones, so that blocks that began together end together.
 #
 # The flush begins once all its blocks are there, which count themselves in. They take every place, so no
-# kernel of another stream is left on the device, and none starts before they end. The count goes on from launch
-# to launch, those in a graph too. After 5 ms a block waits no longer: a kernel that never ends stops nothing.
+# kernel of another stream is left on the device, and none starts before they end. The count goes on from one
+# launch to the next, in a graph too. After 5 ms a block waits no longer, so no endless kernel stops it.
 PTX = b"""\
 .version 7.0
 .target sm_75
