@@ -32,17 +32,23 @@ REACH = 100.0
 """Values of kind wide lie within it: two of them may be further apart than 88, where exp overflows."""
 LIFT = 4.0
 """How far a placed maximum stands above all others: at 100,000 columns it still is a hundredth of the sum."""
+LOWEST = 3.4e38
+"""Values of kind lowest are -LOWEST to -LOWEST / 4. They are finite, and under any sentinel but the lowest
+float32 itself; multiplied by log2(e) before the maximum is subtracted, most overflow."""
 
 
 def inputs(case, which, make):
     """One matrix. Case parameters: cols, values."""
     shape = (ROWS[case["cols"]], case["cols"])
+    lift = LIFT
     if case["values"] == "wide":
         values = make.uniform(shape, -REACH, REACH)
+    elif case["values"] == "lowest":
+        values, lift = make.uniform(shape, -LOWEST, -LOWEST / 4), LOWEST / 16
     else:
         values = make.normal(shape)
     for row in range(shape[0]):
-        _arrange(values[row], (row + which) % 4)
+        _arrange(values[row], (row + which) % 4, lift)
     return [make.tensor(values + CENTRES.get(case["values"], 0.0))]
 
 
@@ -53,7 +59,7 @@ def reference(case, which, arguments):
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def _arrange(row, kind):
+def _arrange(row, kind, lift):
     """Four kinds of row in turn, shifted from set to set; a single row is three of them.
 
     0: the maximum in the last column, so that a tail that is left out shows in every element. 1: in the
@@ -61,9 +67,9 @@ def _arrange(row, kind):
     3: all equal and low, which gives 1 / cols whatever the value.
     """
     if kind == 0:
-        row[-1] = row.max() + LIFT
+        row[-1] = row.max() + lift
     elif kind == 1:
-        row[0] = row.max() + LIFT
+        row[0] = row.max() + lift
     elif kind == 2:
         row.sort()
     else:
