@@ -44,8 +44,8 @@ def verify(
         bool,
         typer.Option(
             "--own-replayer",
-            help="Without Docker, run the bundle's own replayer even where it is not this bundler: code of "
-            "whoever froze the bundle, outside a container.",
+            help="Without Docker, where the bundle's own replayer is not this bundler, run it unconfined: code "
+            "of whoever froze the bundle, with your rights.",
         ),
     ] = False,
     matrix: Annotated[bool, typer.Option("--matrix", help="Show every case, not only counts.")] = False,

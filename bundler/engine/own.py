@@ -1,4 +1,4 @@
-"""The bundle's own replayer on this machine, without a container: unpacked, and run in a process of its own.
+"""The bundle's own replayer on this machine, without a container: unpacked, run, followed to its end.
 
 What it answers is held against what was asked, as a container's answer is.
 """
@@ -9,10 +9,8 @@ import contextlib
 import errno
 import os
 import select
-import signal
 import stat
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -20,8 +18,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bundler.bundle.unpack import Parts, unpack_replayer
-from bundler.engine.inside import Lines, arguments
-from bundler.engine.lifeline import HELD
+from bundler.engine.inside import Lines
+from bundler.engine.process import Places, Start, Started
 from bundler.errors import BadBundle, BadEvidence, ExitCode, UnavailableError
 from bundler.experiment.parse import parse_evidence
 from bundler.model.evidence import Evidence
@@ -37,26 +35,37 @@ _LOOK_S = 0.1
 
 
 def run_own(
-    bundle: Parts, folder: Path, request: Request, watch: Watch, say: Callable[[str], None]
+    bundle: Parts, folder: Path, request: Request, watch: Watch, say: Callable[[str], None], start: Start
 ) -> Evidence:
     """The evidence of ``request`` as the bundle's own replayer has it; ``say`` takes what it prints.
 
-    ``folder``: the unpacked experiment. The replayer's files, and all that it writes to the temporary
-    folder, are gone in the end. Ctrl-C asks it to end with the cells that it had. Raises KeyboardInterrupt
-    when it had none, BadBundle, BadEvidence or UnavailableError when it gives no evidence.
+    ``folder``: the unpacked experiment; ``start``: how it is run. The replayer's files, and all that it
+    writes, are gone in the end. Ctrl-C asks it to end with the cells that it had. Raises KeyboardInterrupt
+    when it had none, BadBundle, BadEvidence or UnavailableError when it gives no evidence, and what ``start``
+    raises.
     """
-    # A stranger's replayer may still be at work in there while it is removed.
-    with tempfile.TemporaryDirectory(prefix="bundler-", ignore_cleanup_errors=True) as name:
-        scratch = Path(name)
-        unpack_replayer(bundle, scratch / "replayer")
-        (scratch / "tmp").mkdir()
-        answer = _Answer(scratch / "evidence.json", watch)
-        with _started(request, folder, scratch) as process:
-            interrupted = _followed(process, Lines(answer.step, say))
+    with _scratch() as scratch:
+        places = Places(scratch / "replayer", folder, scratch / "work")
+        unpack_replayer(bundle, places.replayer)
+        places.temporary.mkdir(parents=True)
+        answer = _Answer(places.answer, watch)
+        with start(request, places) as started:
+            interrupted = _followed(started, Lines(answer.step, say))
         evidence = answer.read()
     if evidence is None:
-        raise KeyboardInterrupt if interrupted else _no_evidence(process.returncode)
+        raise KeyboardInterrupt if interrupted else _no_evidence(started.process.returncode)
     return evidence
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder that a stranger writes to, and may still be at work in while it is removed."""
+    folder = tempfile.TemporaryDirectory(prefix="bundler-", ignore_cleanup_errors=True)
+    try:
+        yield Path(folder.name)
+    finally:
+        with contextlib.suppress(RecursionError):  # as deep as he likes
+            folder.cleanup()
 
 
 class _Answer:
@@ -110,69 +119,21 @@ def _regular(path: Path) -> BinaryIO:
     return os.fdopen(found, "rb")
 
 
-@contextlib.contextmanager
-def _started(request: Request, folder: Path, scratch: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The replayer, started; it is gone when the block ends, and with it what it started in its group.
-
-    Python puts the folder that it is told to run first on its path, before whatever is installed. A session
-    of its own keeps a terminal's Ctrl-C from it: the asker passes that on, once.
-    """
-    root, answer = str(scratch / "replayer"), str(scratch / "evidence.json")
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-B", root, *arguments(request, answer)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        env=_environment(root, folder, scratch / "tmp"),
-        cwd=scratch,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        # Not waited for before: until then its number, the group's too, is nobody else's.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        for pipe in (process.stdin, process.stderr):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-
-
-def _environment(root: str, folder: Path, temporary: Path) -> dict[str, str]:
-    """The caller's, since it decides where torch and the GPU are found."""
-    return os.environ | {
-        "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", "")))),
-        "BUNDLER_BUNDLE": str(folder),
-        "BUNDLER_PROGRESS": "lines",
-        "TMPDIR": str(temporary),
-    }
-
-
-def _followed(process: subprocess.Popen[bytes], lines: Lines) -> bool:
+def _followed(started: Started, lines: Lines) -> bool:
     """Follow it to its end; whether it was interrupted. A second Ctrl-C gives up on it."""
     try:
-        _hold(process)
-        _drain(process, lines)
+        _drain(started.process, lines)
     except KeyboardInterrupt:
-        os.kill(process.pid, signal.SIGTERM)
-        late = threading.Timer(STOP_S, os.kill, (process.pid, signal.SIGKILL))
+        started.stop()
+        late = threading.Timer(STOP_S, started.give_up)
         late.start()
         try:
-            _drain(process, lines)
+            _drain(started.process, lines)
         finally:
             late.cancel()
             late.join()
         return True
     return False
-
-
-def _hold(process: subprocess.Popen[bytes]) -> None:
-    assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError):
-        process.stdin.write(HELD)
-        process.stdin.flush()
 
 
 def _drain(process: subprocess.Popen[bytes], lines: Lines) -> None:
@@ -194,7 +155,7 @@ def _drain(process: subprocess.Popen[bytes], lines: Lines) -> None:
 
 
 def _has_ended(process: subprocess.Popen[bytes], how: int = os.WEXITED | os.WNOWAIT | os.WNOHANG) -> bool:
-    """Whether it has, without taking its end: ``_started`` does that, after it has killed the group."""
+    """Whether it has, without taking its end: whoever started it does that."""
     return os.waitid(os.P_PID, process.pid, how) is not None
 
 

@@ -40,7 +40,7 @@ class Options:
     say: Callable[[str], None]
     """For what a container printed; the text is a stranger's."""
     own_replayer: bool = False
-    """Outside a container, run the bundle's own replayer even where it is not this bundler."""
+    """Outside a container, run the bundle's own replayer unconfined even where it is not this bundler."""
 
 
 Plan = Callable[[Loaded], Request]

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Literal
 from bundler.bundle.content import replayer_entries
 from bundler.bundle.unpack import Parts
 from bundler.digest import Digest
+from bundler.engine.confined import NotConfined, confined
 from bundler.engine.folder import Folder, here, verified_folder
 from bundler.engine.inside import Lines, arguments, other_request
 from bundler.engine.own import run_own
+from bundler.engine.process import Start, unconfined
 from bundler.engine.reading import connect, connect_for, read_out
 from bundler.engine.replayed import Engine, Options, Plan, Replayed
 from bundler.engine.target import Archive, ImageName, Opened, Target, opened
@@ -90,22 +92,26 @@ def _docker_for(bundle: Parts, options: Options) -> Docker | None:
 
 
 def _on_host(opened: Opened, plan: Plan, options: Options) -> Replayed:
-    """By this machine's own Python: with the bundle's own replayer where that is this bundler, byte for byte,
-    or where the user said so; else with the installed one."""
+    """By this machine's own Python, with the bundle's own replayer; with the installed one where that is
+    another and cannot be confined here."""
     loaded, bundle = opened.loaded, opened.bundle
     request, left_out = here(replace(plan(loaded), bundle=opened.image.digest), options)
     notes = [*left_out, "run by this machine's own Python, torch and triton, not in the pinned runtime"]
     others = bundle.other_files()
-    if request.grounds() and (not others or options.own_replayer):
-        notes.append(_own_note(others))
-        evidence = _by_own(loaded, request, options, bundle)
-    else:
-        notes += [_installed_note(others)] if others else []
-        evidence = _told(replay(loaded, request, options.watch), request.bundle, "installed")
+    trusted = options.own_replayer or not others
+    why = ""
+    if request.grounds():
+        try:
+            evidence = _by_own(loaded, request, options, bundle, unconfined if trusted else confined)
+            return Replayed(loaded, evidence, (*notes, _own_note(others, trusted)))
+        except NotConfined as reason:
+            why = str(reason)
+    notes += [_installed_note(others, why)] if others else []
+    evidence = _told(replay(loaded, request, options.watch), request.bundle, "installed")
     return Replayed(loaded, evidence, tuple(notes))
 
 
-def _by_own(loaded: Loaded, request: Request, options: Options, bundle: Parts) -> Evidence:
+def _by_own(loaded: Loaded, request: Request, options: Options, bundle: Parts, start: Start) -> Evidence:
     """By the bundle's own replayer; its evidence is a stranger's until it is held against the request."""
     checked = replace(options.watch, checkpoint=lambda evidence: options.watch.checkpoint(own(evidence)))
 
@@ -114,7 +120,7 @@ def _by_own(loaded: Loaded, request: Request, options: Options, bundle: Parts) -
             raise BadEvidence(f"the bundle's replayer answered for {problem}", hint=_DISTRUST)
         return _told(evidence, request.bundle, "bundle")
 
-    evidence = own(run_own(bundle, loaded.root, request, checked, options.say))
+    evidence = own(run_own(bundle, loaded.root, request, checked, options.say, start))
     if problem := other_request(loaded, request, evidence):
         raise BadEvidence(f"the bundle's replayer answered for {problem}", hint=_DISTRUST)
     return evidence
@@ -125,19 +131,18 @@ def _told(evidence: Evidence, bundle: Digest | None, origin: Literal["installed"
     return evidence.model_copy(update={"subject": subject})
 
 
-def _own_note(others: Sequence[str]) -> str:
+def _own_note(others: Sequence[str], trusted: bool) -> str:
     if not others:
         return "by the bundle's own replayer, unpacked; it is, byte for byte, this bundler"
-    return (
-        "by the bundle's own replayer, code of whoever froze the bundle, outside a container; "
-        f"it is not this bundler: {_few(others)}"
-    )
+    how = "unconfined, as --own-replayer asks" if trusted else "unpacked and confined"
+    return f"by the bundle's own replayer, {how}; it is not this bundler: {_few(others)}"
 
 
-def _installed_note(others: Sequence[str]) -> str:
+def _installed_note(others: Sequence[str], why: str) -> str:
+    not_run = f"cannot be confined here ({why})" if why else "was not asked for anything"
     return (
-        f"by the installed bundler, in place of the bundle's own replayer, which is another: {_few(others)}. "
-        "--own-replayer runs the bundle's own, code of whoever froze it, outside a container"
+        f"by the installed bundler, in place of the bundle's own replayer, which is another and {not_run}: "
+        f"{_few(others)}. --own-replayer runs it unconfined: code of whoever froze the bundle"
     )
 
 

@@ -23,7 +23,7 @@ _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _FS_RIGHTS_BY_VERSION = {
     1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1,
 }  # fmt: skip
-_IOCTL_DEV = 1 << 15
+_REFER, _IOCTL_DEV = 1 << 13, 1 << 15
 _NET_RIGHTS, _NET_VERSION = 3, 4  # bind and connect TCP
 _SCOPES = 3  # abstract UNIX sockets and signals
 _RULE_PATH_BENEATH = 1
@@ -52,9 +52,12 @@ def restrict(
         raise NotHere("this kernel has no Landlock")
     if here < least_version:
         raise NotHere(f"this kernel's Landlock has version {here}, and {least_version} is needed")
-    handled = _FS_RIGHTS_BY_VERSION[min(here, 5)] if files else 0
-    ruleset = _ruleset(here, handled)
+    # Of all rights, to move a file to another folder is denied unless a rule allows it.
+    handled = _FS_RIGHTS_BY_VERSION[min(here, 5)] if files else _REFER
+    ruleset = _ruleset(here, handled, network=files)
     try:
+        if not files:
+            _allow(ruleset, "/", _REFER)
         for path in readable:
             _allow(ruleset, path, (_EXECUTE | _READ_FILE | _READ_DIR) & handled)
         for path in writable:
@@ -64,9 +67,8 @@ def restrict(
         os.close(ruleset)
 
 
-def _ruleset(here: int, handled: int) -> int:
-    network = _NET_RIGHTS if handled and here >= _NET_VERSION else 0
-    attributes = struct.pack("<QQQ", handled, network, _SCOPES)
+def _ruleset(here: int, handled: int, network: bool) -> int:
+    attributes = struct.pack("<QQQ", handled, _NET_RIGHTS if network else 0, _SCOPES)
     attributes = attributes[: 8 if here < _NET_VERSION else 16 if here < SCOPES_VERSION else 24]
     return _check(_libc.syscall(_SYS_LANDLOCK_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0))
 

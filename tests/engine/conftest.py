@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from bundler.bundle.content import BUNDLE_PREFIX, REPLAYER_PREFIX, experiment_entries, replayer_entries
+from bundler.bundle.freeze import ENTRYPOINT
+from bundler.engine.replayed import Engine, Options
+from bundler.engine.target import Archive
 from bundler.experiment.load import Loaded
+from bundler.oci.archive import write_archive
+from bundler.oci.image import append
+from bundler.oci.layer import build_layer
+from bundler.oci.tree import Entry
 from bundler.replay.replay import replay
 from bundler.replay.request import Request, Watch
 from tests.small import Small
 
 REQUEST = Request(device=False, interpreter=True, architectures=(90,), jobs=2)
+ONE = Request(device=False, candidates=("with-skill/01",), cases=("n=1",), jobs=2)
 
 
 def plan(loaded: Loaded) -> Request:
@@ -42,3 +52,45 @@ def checkout(recorded: Recorded, tmp_path: Path) -> Small:
     copy = Small(tmp_path / "copy")
     copy.record((recorded.small.folder / "evidence/host.json").read_bytes())
     return copy
+
+
+def options(watch: Watch | None = None, said: list[str] | None = None, *, own: bool = False) -> Options:
+    say = said.append if said is not None else lambda line: None
+    return Options(engine=Engine.HOST, gpu=False, watch=watch or Watch(), say=say, own_replayer=own)
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What takes the temporary files; a test looks whether any is left."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    return folder
+
+
+@pytest.fixture
+def archive(recorded: Recorded, tmp_path: Path) -> Callable[[Sequence[Entry]], Archive]:
+    """A bundle of the recorded experiment with another replayer."""
+
+    def archive(replayer: Sequence[Entry]) -> Archive:
+        layers = [
+            build_layer(replayer, REPLAYER_PREFIX),
+            build_layer(experiment_entries(recorded.loaded), BUNDLE_PREFIX),
+        ]
+        image = append(
+            None, layers, entrypoint=ENTRYPOINT, cmd=[], user="1:1", working_dir="/", env={}, labels={}
+        )
+        write_archive(image, tmp_path / "x.tar", reference="x:1")
+        return Archive(tmp_path / "x.tar")
+
+    return archive
+
+
+def changed(path: str, change: Callable[[bytes], bytes]) -> list[Entry]:
+    """This bundler's files, one of them another."""
+    return [Entry(e.path, change(e.data)) if e.path == path else e for e in replayer_entries()]
+
+
+def other_version() -> list[Entry]:
+    return changed("bundler/__init__.py", lambda data: data + b'\n__version__ = "9.9.9"\n')

@@ -10,74 +10,30 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import bundler.engine.verify as engine
-from bundler.bundle.content import BUNDLE_PREFIX, REPLAYER_PREFIX, experiment_entries, replayer_entries
-from bundler.bundle.freeze import ENTRYPOINT, freeze
+from bundler.bundle.content import replayer_entries
+from bundler.bundle.freeze import freeze
+from bundler.engine.confined import NotConfined
 from bundler.engine.folder import Folder
-from bundler.engine.replayed import Engine, Options
+from bundler.engine.process import Places, Started
 from bundler.engine.target import Archive
 from bundler.engine.verify import verified
 from bundler.errors import BadBundle, BadEvidence, UnavailableError, UsageError
 from bundler.model.evidence import Evidence, evidence_json
 from bundler.oci.archive import write_archive
-from bundler.oci.image import append
-from bundler.oci.layer import build_layer
 from bundler.oci.tree import Entry
 from bundler.replay.request import Request, Step, Watch
-from tests.engine.conftest import Recorded, plan
+from tests.engine.conftest import ONE, Recorded, changed, options, other_version, plan
+from tests.engine.processes import running_from, wait_until
 from tests.small import Small
 
 pytestmark = pytest.mark.torch
-
-ONE = Request(device=False, candidates=("with-skill/01",), cases=("n=1",), jobs=2)
-
-
-def options(watch: Watch | None = None, said: list[str] | None = None, *, own: bool = False) -> Options:
-    say = said.append if said is not None else lambda line: None
-    return Options(engine=Engine.HOST, gpu=False, watch=watch or Watch(), say=say, own_replayer=own)
-
-
-@pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What takes the temporary files; a test looks whether any is left."""
-    folder = tmp_path / "tmp"
-    folder.mkdir()
-    monkeypatch.setenv("TMPDIR", str(folder))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    return folder
-
-
-@pytest.fixture
-def archive(recorded: Recorded, tmp_path: Path) -> Callable[[Sequence[Entry]], Archive]:
-    """A bundle of the recorded experiment with another replayer."""
-
-    def archive(replayer: Sequence[Entry]) -> Archive:
-        layers = [
-            build_layer(replayer, REPLAYER_PREFIX),
-            build_layer(experiment_entries(recorded.loaded), BUNDLE_PREFIX),
-        ]
-        image = append(
-            None, layers, entrypoint=ENTRYPOINT, cmd=[], user="1:1", working_dir="/", env={}, labels={}
-        )
-        write_archive(image, tmp_path / "x.tar", reference="x:1")
-        return Archive(tmp_path / "x.tar")
-
-    return archive
-
-
-def changed(path: str, change: Callable[[bytes], bytes]) -> list[Entry]:
-    """This bundler's files, one of them another."""
-    return [Entry(e.path, change(e.data)) if e.path == path else e for e in replayer_entries()]
-
-
-def other_version() -> list[Entry]:
-    return changed("bundler/__init__.py", lambda data: data + b'\n__version__ = "9.9.9"\n')
 
 
 def test_the_same_files_run_in_a_process_of_their_own(
@@ -96,18 +52,45 @@ def test_the_same_files_run_in_a_process_of_their_own(
     assert list(temporary.iterdir()) == []
 
 
-def test_another_replayer_is_not_run_unasked(
-    archive: Callable[[Sequence[Entry]], Archive], tmp_path: Path
+def test_another_replayer_is_run_confined(
+    archive: Callable[[Sequence[Entry]], Archive], temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """On the CPU's grounds; its own workers are confined as ever, within it."""
+    monkeypatch.setattr(engine, "replay", lambda *_: pytest.fail("the installed replayer ran"))
+    request = replace(ONE, architectures=(90,))
+    with verified(archive(other_version()), lambda _: request, options()) as replayed:
+        evidence = replayed.evidence
+    assert evidence.complete
+    assert (evidence.subject.replayer_from, evidence.subject.replayer) == ("bundle", "9.9.9")
+    for ground in ("interpreter", "compile:sm_90"):
+        assert evidence.grounds[ground].cells["with-skill/01"]["n=1"].outcome == "passed"
+        isolation = evidence.grounds[ground].isolation
+        assert (isolation["landlock"], isolation["seccomp"]) == ("held", "held")
+    assert replayed.notes[-1] == (
+        "by the bundle's own replayer, unpacked and confined; it is not this bundler: "
+        "1 file differs, bundler/__init__.py"
+    )
+    assert list(temporary.iterdir()) == []
+
+
+def test_where_it_cannot_be_confined_it_is_not_run(
+    archive: Callable[[Sequence[Entry]], Archive], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextlib.contextmanager
+    def nowhere(request: Request, places: Places) -> Iterator[Started]:
+        raise NotConfined("landlock: this kernel has no Landlock")
+        yield
+
+    monkeypatch.setattr(engine, "confined", nowhere)
     ran = tmp_path / "ran"
     evil = changed("__main__.py", lambda data: f"open({str(ran)!r}, 'w')\n".encode() + data)
     with verified(archive(evil), lambda _: ONE, options()) as replayed:
         assert replayed.evidence.subject.replayer_from == "installed"
     assert not ran.exists()
     assert replayed.notes[-1] == (
-        "by the installed bundler, in place of the bundle's own replayer, which is another: "
-        "1 file differs, __main__.py. --own-replayer runs the bundle's own, code of whoever froze it, "
-        "outside a container"
+        "by the installed bundler, in place of the bundle's own replayer, which is another and cannot be "
+        "confined here (landlock: this kernel has no Landlock): 1 file differs, __main__.py. --own-replayer "
+        "runs it unconfined: code of whoever froze the bundle"
     )
 
 
@@ -124,8 +107,8 @@ def test_another_replayer_is_run_where_the_user_says_so(
         assert replayed.evidence.subject.replayer_from == "bundle"
         assert replayed.evidence.subject.replayer == "9.9.9"
     assert replayed.notes[-1] == (
-        "by the bundle's own replayer, code of whoever froze the bundle, outside a container; it is not "
-        f"this bundler: 3 files differ, bundler/__init__.py, {replay}, {worker}"
+        "by the bundle's own replayer, unconfined, as --own-replayer asks; it is not this bundler: "
+        f"3 files differ, bundler/__init__.py, {replay}, {worker}"
     )
     assert list(temporary.iterdir()) == []
     marks = [line.split() for line in imported.read_text().splitlines()]
@@ -165,14 +148,15 @@ def test_no_answer(
         pass
 
 
+@pytest.mark.parametrize("own", [True, False])
 def test_an_answer_to_another_request(
-    archive: Callable[[Sequence[Entry]], Archive], recorded: Recorded
+    archive: Callable[[Sequence[Entry]], Archive], recorded: Recorded, own: bool
 ) -> None:
     data = evidence_json(recorded.loaded.recorded[0][1])
     target = archive([Entry("__main__.py", ANSWER.format(data=data).encode())])
     with (
         pytest.raises(BadEvidence, match="the bundle's replayer answered for the grounds"),
-        verified(target, lambda _: ONE, options(own=True)),
+        verified(target, lambda _: ONE, options(own=own)),
     ):
         pass
 
@@ -210,7 +194,7 @@ def test_what_it_started_is_not_waited_for_and_ends_with_it(
     with pytest.raises(BadBundle, match="ended with 3"), verified(target, lambda _: ONE, options(own=True)):
         pass
     assert time.monotonic() - begun < 30
-    _wait(lambda: not _running_from(tmp_path))
+    wait_until(lambda: not running_from(tmp_path))
 
 
 # --- cut short -------------------------------------------------------------------------------------------
@@ -255,28 +239,11 @@ def test_sigkill_ends_the_replay_too(slow: Archive, tmp_path: Path) -> None:
     folder.mkdir()
     environment = os.environ | {"TMPDIR": str(folder)}
     asker = subprocess.Popen([*command, "--json", str(tmp_path / "e.json")], env=environment)
-    _wait(lambda: bool(_running_from(folder)))
+    wait_until(lambda: bool(running_from(folder)))
     asker.kill()
     asker.wait()
-    _wait(lambda: not _running_from(folder))
+    wait_until(lambda: not running_from(folder))
     assert list(folder.glob("bundler-*/tmp/*")) == []
-
-
-def _running_from(folder: Path) -> list[str]:
-    """The processes that run a program below ``folder``."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if str(folder).encode() + b"/" in (process / "cmdline").read_bytes():
-                found.append(process.name)
-    return found
-
-
-def _wait(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 40
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
 
 
 def test_evidence_is_passed_on_as_it_grows(

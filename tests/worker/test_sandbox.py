@@ -202,7 +202,15 @@ ALLOWED = {
     "temporary files": lambda: tempfile.TemporaryFile(dir=".").close(),
     "its own process": lambda: Path("/proc/self/maps").read_bytes(),
     "time": lambda: time.sleep(0.001),
+    "a file moved between its folders": lambda: _moved(Path("a"), Path("b")),
 }
+
+
+def _moved(one: Path, other: Path) -> None:
+    one.mkdir()
+    other.mkdir()
+    (one / "file").write_text("x")
+    (one / "file").replace(other / "file")
 
 
 @pytest.mark.parametrize("name", ALLOWED)
@@ -390,14 +398,16 @@ def test_its_worker_is_confined_as_any_other(tmp_path: Path) -> None:
 
 
 @SCOPES
-def test_signals_end_at_the_domain() -> None:
-    """Root's too; and it can then kill all that it started at once, as it must not be able to elsewhere."""
+def test_signals_end_at_the_domain(tmp_path: Path) -> None:
+    """Root's too; and it can then kill all that it started at once, as it must not be able to elsewhere.
+    All files stay."""
     outside = subprocess.Popen(["sleep", "60"])
     child = os.fork()
     if child == 0:
         status = 1
         try:
             sandbox.scope_signals()
+            _moved(tmp_path / "a", tmp_path / "b")
             sandbox.prctl(sandbox.PR_SET_CHILD_SUBREAPER, 1)
             inside = os.fork()
             if inside == 0:

@@ -1,0 +1,191 @@
+"""Another bundler's replayer, confined by this one: what it may reach, and who sees to it.
+
+It reads Python, the packages, the system's libraries, its own files and the experiment; it writes to one
+folder; it has no network and no secret of the caller's environment. bundler.replay.warden starts and ends it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import site
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+import bundler
+from bundler.engine.lifeline import HELD
+from bundler.engine.process import Places, Started
+from bundler.replay import warden
+from bundler.replay.allowance import Allowance, confinement
+from bundler.replay.request import Request
+
+NOBODY = 65534
+"""What root makes of it, as a container does."""
+_DAY_S = 86400
+_GPU_NODES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
+"""What NVIDIA's driver makes on Linux, and under WSL2."""
+_PASSED_ON = (
+    "PATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONHOME", "PYTHONUTF8", "LANG", "LANGUAGE", "TZ",
+    "container", "TRITON_LIBCUDA_PATH", "TRITON_PTXAS_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE",
+)  # fmt: skip
+_PASSED_ON_PREFIXES = ("CUDA_", "NVIDIA_", "LC_")
+_ROOT = (
+    "root owns the kernel's settings below /proc, where CUDA's driver has to write, and user "
+    f"{NOBODY} cannot take its place here; run bundler as an ordinary user"
+)
+_POWERS = 0xE3
+"""CAP_CHOWN, DAC_OVERRIDE, KILL, SETGID, SETUID: what root needs to start, end and clear up after another."""
+
+
+class NotConfined(Exception):
+    """It was not started, since nothing here would hold it; ``str`` is why."""
+
+
+class _Warded(Started):
+    """A warden, which is told in words what another process is told by a signal."""
+
+    def stop(self) -> None:
+        self.say(warden.STOP)
+
+    def give_up(self) -> None:
+        self.say(warden.GIVE_UP)
+
+
+@contextlib.contextmanager
+def confined(request: Request, places: Places) -> Iterator[Started]:
+    """Confined; nothing of it is left when the block ends, nor when this process is killed.
+
+    Raises NotConfined, at the start or at the end of the block; none of its code ran then.
+    """
+    order = _order(request, places)
+    root = str(Path(bundler.__file__).resolve().parent.parent)
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-B", "-m", warden.MODULE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": path},
+        cwd=places.work,
+        start_new_session=True,
+    )
+    started = _Warded(process)
+    try:
+        started.say(order.line())
+        yield started
+    finally:
+        started.give_up()
+        process.wait()
+        assert process.stdout is not None
+        reason = process.stdout.read().decode().strip()
+        started.close_pipes()
+    if reason:
+        raise NotConfined(reason)
+
+
+def _order(request: Request, places: Places) -> warden.Order:
+    device = request.device and any(map(Path.exists, _GPU_NODES))
+    readable = _readable(places)
+    user = _user(readable, places, device)
+    return warden.Order(
+        command=tuple(places.command(request)),
+        environment=_environment(places),
+        folder=str(places.work),
+        confinement=_confinement(readable, places, device),
+        said=HELD.decode(),
+        user=user,
+    )
+
+
+def _confinement(readable: list[str], places: Places, device: bool) -> dict[str, Any]:
+    """A worker's, with what a replayer needs beyond it.
+
+    CUDA's driver names threads by writing below the /proc entry of each worker, which is not there yet. So
+    all of /proc is open for writing then, to a user who owns nothing there but its own processes.
+    """
+    worker = confinement(places.work, Allowance(0, cpu_seconds=_DAY_S, anonymous_files=device))
+    writable = [path for path in worker["writable"] if not path.startswith("/proc")]
+    return worker | {
+        "readable": readable,
+        "writable": [*writable, "/proc"] if device else writable,
+        "confines": True,
+        "processes": 2048,
+        "open_files": 4096,
+    }
+
+
+def _readable(places: Places) -> list[str]:
+    """What a worker reads, all of /proc, the replayer and the experiment, and what Python starts from."""
+    worker = confinement(places.work, Allowance(0))["readable"]
+    python = [
+        Path(sys.executable),
+        *(Path(prefix) / "pyvenv.cfg" for prefix in (sys.prefix, sys.base_prefix)),
+        Path(pydantic.__file__).parent.parent,
+        *(Path(p) for p in (site.getusersitepackages(),) if p in sys.path),
+    ]
+    paths = [*map(Path, worker), *python, places.replayer, places.experiment]
+    return sorted({"/proc", *(str(p) for p in paths if p.exists() and not p.is_relative_to("/proc"))})
+
+
+def _environment(places: Places) -> dict[str, str]:
+    """Nothing of the caller's but what finds Python, torch and the GPU: the rest may hold secrets."""
+    passed_on = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _PASSED_ON or name.startswith(_PASSED_ON_PREFIXES)
+    }
+    work = str(places.work)
+    return passed_on | {
+        **places.environment(),
+        "PYTHONUSERBASE": site.getuserbase(),
+        "HOME": work,
+        "CUDA_CACHE_PATH": work,
+    }
+
+
+def _user(readable: list[str], places: Places, device: bool) -> int | None:
+    """Whom root is to make of it; None for the caller. Raises NotConfined."""
+    if os.getuid() != 0:
+        return None
+    if _powers() & _POWERS == _POWERS:
+        for temporary in (places.work.parent, places.experiment.parent):  # root's alone so far
+            temporary.chmod(0o711)
+        if _can_read(NOBODY, readable, places):
+            for folder in (places.work, places.temporary):
+                os.chown(folder, NOBODY, NOBODY)
+            return NOBODY
+    if device:
+        raise NotConfined(_ROOT)
+    return None
+
+
+def _powers() -> int:
+    """Root's capabilities, as bits; 0 where they cannot be read."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name == "CapEff":
+                return int(value, 16)
+    return 0
+
+
+_LOOK = "import os, sys; sys.exit(not all(os.access(p, os.R_OK) for p in sys.argv[1:]))"
+
+
+def _can_read(user: int, readable: list[str], places: Places) -> bool:
+    """Whether the user could start this Python, and read all that; no code of the bundle runs."""
+    files = [str(next(places.replayer.rglob("*.py"), places.replayer)), *readable]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _LOOK, *files],
+            user=user, group=user, extra_groups=[], cwd="/", env={}, check=False, timeout=60,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0

@@ -1,0 +1,242 @@
+"""Run a replayer that nobody vouches for: confined, watched, and gone to its last process in the end.
+
+``python -m bundler.replay.warden``. The asker writes an Order as one line to this process's stdin and holds
+that open: the system closes it when the asker is gone, by SIGKILL too. A byte on it is a wish, STOP or
+GIVE_UP. The replayer has this process's stderr; stdout has why it was not confined, and so never started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+import select
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from bundler.replay.usage import bytes_below, threads_below
+from bundler.worker import sandbox
+from bundler.worker.landlock import NotHere
+
+MODULE = "bundler.replay.warden"
+STOP = b"t"
+"""Let it end with what it has, as by SIGTERM."""
+GIVE_UP = b"k"
+"""Kill it, and all that it started."""
+_LOOK_S = 1.0
+_END_S = 60.0
+"""How long what was killed may take to end: a driver takes a device's memory back meanwhile."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to run, and within what."""
+
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    """All of it."""
+    folder: str
+    """Where it starts, and the one folder that it may write to."""
+    confinement: dict[str, Any]
+    """The fields of ``worker.sandbox.Confinement``."""
+    said: str
+    """What it reads on its stdin, which then stays open as long as the asker is there."""
+    user: int | None = None
+    """The user and group that it becomes; None for those of the asker."""
+    most_threads: int = 2048
+    """As in a container. RLIMIT_NPROC does not bind root, so they are counted too."""
+    most_bytes: int = 8 << 30
+    """In its folder; as in a container."""
+    grace_s: float = 30.0
+    """How long it may clean up once its asker is gone."""
+
+    def line(self) -> bytes:
+        """As the warden reads it."""
+        return json.dumps(dataclasses.asdict(self)).encode() + b"\n"
+
+
+class Refused(Exception):
+    """It was not started; ``str`` is the step that does not hold, and why."""
+
+
+def main() -> None:
+    """Serve one order, and exit as the replayer did."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    order = Order(**json.loads(_line()))
+    sandbox.make_undumpable()
+    sandbox.prctl(sandbox.PR_SET_CHILD_SUBREAPER, 1)
+    try:
+        _enter_domain()
+        status = _Ward(order).run()
+    except Refused as reason:
+        print(reason)
+        status = 1
+    sys.exit(status)
+
+
+def _line() -> bytes:
+    data = b""
+    while not data.endswith(b"\n"):
+        more = os.read(0, 1 << 16)
+        if not more:
+            sys.exit(1)  # the asker is gone
+        data += more
+    return data
+
+
+def _enter_domain() -> None:
+    """A Landlock domain, whose processes are all that signals of this one still reach. Raises Refused.
+
+    Were it not so, ``kill(-1)`` would reach every process of the user, so it is tried.
+    """
+    theirs, ours = os.pipe()
+    outside = os.fork()
+    if outside == 0:
+        os.close(ours)
+        os.read(theirs, 1)
+        os._exit(0)
+    try:
+        sandbox.scope_signals()
+        os.kill(outside, 0)
+    except PermissionError:
+        return
+    except (NotHere, OSError) as reason:
+        raise Refused(f"signals: {reason}") from None
+    finally:
+        os.close(ours)
+        os.close(theirs)
+        os.waitpid(outside, 0)
+    raise Refused("signals: they still reach other processes")
+
+
+class _Ward:
+    """The replayer and all that comes of it."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._pid = 0
+        self._held = -1
+        self._over = ""
+        self._status: int | None = None
+
+    def run(self) -> int:
+        """Start it, follow it, end it; its exit status. Raises Refused."""
+        try:
+            self._start()
+            self._follow()
+        finally:
+            self._end()
+        if self._over:
+            print(f"the replayer was ended: it {self._over}", file=sys.stderr)
+        code = 1 if self._status is None else os.waitstatus_to_exitcode(self._status)
+        return 128 - code if code < 0 else code
+
+    def _start(self) -> None:
+        said, say = os.pipe()
+        stdin, self._held = os.pipe()
+        asked = os.getpid()
+        self._pid = os.fork()
+        if self._pid == 0:
+            _become(self._order, stdin, say, asked)
+        os.close(say)
+        os.close(stdin)
+        os.write(self._held, self._order.said.encode())
+        with os.fdopen(said, "rb") as answer:
+            if reason := answer.read():  # empty once it was executed
+                raise Refused(reason.decode())
+
+    def _follow(self) -> None:
+        """Until it ends, is given up, uses too much, or was alone for too long."""
+        ended = os.pidfd_open(self._pid)
+        asker, until = [0], math.inf
+        while time.monotonic() < until:
+            ready, _, _ = select.select([ended, *asker], [], [], _LOOK_S)
+            self._reap()
+            if ended in ready or self._uses_too_much():
+                return
+            if 0 not in ready:
+                continue
+            wish = os.read(0, 1)
+            if wish == GIVE_UP:
+                return
+            if wish == STOP and self._status is None:
+                os.kill(self._pid, signal.SIGTERM)
+            elif not wish:
+                os.close(self._held)
+                asker, until = [], time.monotonic() + self._order.grace_s
+
+    def _uses_too_much(self) -> bool:
+        threads = threads_below(os.getpid())
+        stored = bytes_below(self._order.folder)
+        if threads > self._order.most_threads:
+            self._over = f"had {threads} threads, over {self._order.most_threads}"
+        elif stored > self._order.most_bytes:
+            self._over = f"wrote {stored >> 20} MiB to its folder, over {self._order.most_bytes >> 20} MiB"
+        return bool(self._over)
+
+    def _end(self) -> None:
+        """Kill all of this domain but this process, at once: nothing can be forked meanwhile."""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        until = time.monotonic() + _END_S
+        while time.monotonic() < until:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)
+            if not self._reap():
+                return
+            time.sleep(0.005)
+
+    def _reap(self) -> bool:
+        """Take what has ended off the process table; whether any child is left. Orphans come here."""
+        try:
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                if ended[0] == self._pid:
+                    self._status = ended[1]
+        except ChildProcessError:
+            return False
+        return True
+
+
+def _become(order: Order, stdin: int, say: int, asked: int) -> NoReturn:
+    """The replayer, once it is confined. ``say`` takes why it is not; executing closes it."""
+    try:
+        os.setsid()
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        os.dup2(stdin, 0)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.chdir(order.folder)
+        _change_user(order.user)
+        sandbox.prctl(sandbox.PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == asked:
+            _execute(order)
+    except BaseException as reason:  # noqa: BLE001 (a fork of the warden must not go on as a second one)
+        os.write(say, str(reason).encode(errors="replace")[:1000] or b"no reason given")
+    finally:
+        os._exit(1)
+
+
+def _change_user(user: int | None) -> None:
+    if user is not None:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+
+
+def _execute(order: Order) -> None:
+    report = sandbox.confine(sandbox.Confinement(**order.confinement))
+    counted = ("process-limit",) if os.getuid() == 0 else ()
+    lacking = [f"{n}: {a}" for n, a in report.items() if a != sandbox.HELD and n not in counted]
+    if lacking:
+        raise Refused("; ".join(lacking))
+    os.execve(order.command[0], order.command, order.environment)  # noqa: S606 (no shell is the point)
+
+
+if __name__ == "__main__":
+    main()

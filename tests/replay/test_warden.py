@@ -1,0 +1,226 @@
+"""What ends a confined replayer, and what it is not started without."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bundler.replay import warden
+from bundler.replay.usage import bytes_below, threads_below
+from bundler.worker import landlock, sandbox
+
+pytestmark = pytest.mark.skipif(
+    landlock.version() < landlock.SCOPES_VERSION, reason="this kernel keeps no signals apart"
+)
+REPOSITORY = Path(__file__).parents[2]
+READABLE = ("/usr", "/lib", "/lib64", "/bin", "/proc", sys.prefix, sys.base_prefix)
+
+
+def order(folder: Path, program: str) -> warden.Order:
+    limits = {
+        "readable": READABLE,
+        "writable": [str(folder), "/dev/null"],
+        "confines": True,
+        "processes": 2048,
+    }
+    command = (sys.executable, "-I", "-S", "-c", program, f"{folder}/x")
+    return warden.Order(command, {}, str(folder), limits, "\n")
+
+
+def start(order: warden.Order, before: Callable[[], None] | None = None) -> subprocess.Popen[bytes]:
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        [sys.executable, "-m", warden.MODULE],
+        stdin=pipe, stdout=pipe, stderr=pipe, cwd=REPOSITORY, start_new_session=True,
+        preexec_fn=before,  # noqa: PLW1509
+    )  # fmt: skip
+    assert process.stdin is not None
+    process.stdin.write(order.line())
+    process.stdin.flush()
+    return process
+
+
+def ended(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
+    """Its status, stdout and stderr, once it ends by itself."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    said, printed = process.stdout.read().decode(), process.stderr.read().decode()
+    status = process.wait(30)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        assert pipe is not None
+        pipe.close()
+    return status, said, printed
+
+
+STUBBORN = """
+import os, signal, sys, time
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT): signal.signal(number, signal.SIG_IGN)
+for _ in range(3):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.setsid()
+        open(f"{sys.argv[1]}{os.getpid()}", "w").close()
+        time.sleep(60)
+if os.fork() == 0:
+    while True:  # another process every time that one looks
+        try:
+            if os.fork(): os._exit(0)
+        except BlockingIOError:
+            pass
+open(sys.argv[1], "w").close()
+LAST
+"""
+
+
+def started(process: subprocess.Popen[bytes], folder: Path) -> None:
+    deadline = time.monotonic() + 20
+    while len(list(folder.glob("x*"))) < 7:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def left_of(folder: Path) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"{folder}/x".encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
+def test_what_it_says_is_passed_on(tmp_path: Path) -> None:
+    program = "import sys; print('no'); print('yes', file=sys.stderr); sys.exit(len(sys.stdin.read(1)) + 4)"
+    assert ended(start(order(tmp_path, program))) == (5, "", "yes\n")
+
+
+def test_a_signal_is_told_as_a_shell_does(tmp_path: Path) -> None:
+    program = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    assert ended(start(order(tmp_path, program))) == (137, "", "")
+
+
+def test_nothing_is_left_when_it_ends(tmp_path: Path) -> None:
+    process = start(order(tmp_path, STUBBORN.replace("LAST", "sys.exit(3)")))
+    assert ended(process) == (3, "", "")
+    assert len(list(tmp_path.glob("x*"))) > 1
+    assert left_of(tmp_path) == []
+
+
+@pytest.mark.parametrize("wish", [warden.GIVE_UP, b""], ids=["given up", "the asker is gone"])
+def test_nothing_is_left_when_it_is_ended(tmp_path: Path, wish: bytes) -> None:
+    process = start(replace(order(tmp_path, STUBBORN.replace("LAST", "time.sleep(60)")), grace_s=0.5))
+    started(process, tmp_path)
+    assert process.stdin is not None
+    process.stdin.write(wish)
+    process.stdin.close()
+    assert ended(process) == (137, "", "")
+    assert left_of(tmp_path) == []
+
+
+def test_a_signal_to_the_warden_ends_it_all(tmp_path: Path) -> None:
+    process = start(order(tmp_path, STUBBORN.replace("LAST", "time.sleep(60)")))
+    started(process, tmp_path)
+    process.terminate()
+    assert ended(process) == (143, "", "")
+    assert left_of(tmp_path) == []
+
+
+def test_it_may_end_with_what_it_has(tmp_path: Path) -> None:
+    program = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+open(sys.argv[1], "w").close()
+time.sleep(60)
+"""
+    process = start(order(tmp_path, program))
+    while not (tmp_path / "x").exists():
+        time.sleep(0.05)
+    assert process.stdin is not None
+    process.stdin.write(warden.STOP)
+    process.stdin.flush()
+    assert ended(process) == (7, "", "")
+
+
+def test_its_stdin_ends_with_the_asker(tmp_path: Path) -> None:
+    process = start(order(tmp_path, "import sys; assert sys.stdin.read() == '\\n'; sys.exit(8)"))
+    assert process.stdin is not None
+    process.stdin.close()
+    assert ended(process) == (8, "", "")
+
+
+@pytest.mark.parametrize(
+    ("limit", "does", "said"),
+    [
+        ({"most_threads": 5}, "[os.fork() for _ in range(3)]", "had 8 threads, over 5"),
+        ({"most_bytes": 1 << 20}, "open('x', 'wb').write(bytes(3 << 20))", "wrote 3 MiB to its folder, over"),
+    ],
+)  # fmt: skip
+def test_too_much(tmp_path: Path, limit: dict[str, int], does: str, said: str) -> None:
+    program = f"import os, time; {does}; time.sleep(60)"
+    status, _, printed = ended(start(replace(order(tmp_path, program), **limit)))
+    assert status == 137
+    assert printed.startswith(f"the replayer was ended: it {said}")
+    assert left_of(tmp_path) == []
+
+
+# --- where it is not started ------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_executed(tmp_path: Path) -> None:
+    status, said, _ = ended(start(replace(order(tmp_path, ""), command=("/nowhere",))))
+    assert (status, said) == (1, "[Errno 2] No such file or directory: '/nowhere'\n")
+
+
+def _without(number: int) -> None:
+    """Take a system call away, as on a kernel that does not have it."""
+    steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | 38), (0x06, 0, 0, 0x7FFF0000)]
+    code = b"".join(struct.pack("<HBBI", *step) for step in steps)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    header = struct.pack("<HxxxxxxQ", len(steps), ctypes.addressof(buffer))
+    fprog = ctypes.create_string_buffer(header, len(header))
+    sandbox.prctl(sandbox.PR_SET_NO_NEW_PRIVS, 1)
+    sandbox.prctl(sandbox.PR_SET_SECCOMP, 2, ctypes.addressof(fprog))
+
+
+def test_without_landlock_it_is_not_started(tmp_path: Path) -> None:
+    asked = order(tmp_path, "import sys; open(sys.argv[1], 'w')")
+    status, said, _ = ended(start(asked, lambda: _without(444)))
+    assert (status, said) == (1, "signals: this kernel has no Landlock\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_does_not_hold_is_named(tmp_path: Path) -> None:
+    asked = order(tmp_path, "import sys; open(sys.argv[1], 'w')")
+    status, said, _ = ended(start(asked, lambda: _without(126)))  # capset
+    assert (status, said) == (1, "no-capabilities: refused: Function not implemented\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- what it uses -----------------------------------------------------------------------------------------
+
+
+def test_what_is_counted(tmp_path: Path) -> None:
+    before = threads_below(os.getpid())
+    child = subprocess.Popen(["sh", "-c", "sleep 60 & sleep 60"], start_new_session=True)
+    deadline = time.monotonic() + 20
+    while threads_below(os.getpid()) < before + 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/b/file").write_bytes(bytes(1 << 20))
+    (tmp_path / "link").symlink_to("/usr")
+    assert 1 << 20 <= bytes_below(str(tmp_path)) < 2 << 20
