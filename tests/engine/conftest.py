@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +20,13 @@ from bundler.oci.layer import build_layer
 from bundler.oci.tree import Entry
 from bundler.replay.replay import replay
 from bundler.replay.request import Request, Watch
+from bundler.worker import landlock
 from tests.small import Small
 
+CONFINES = pytest.mark.skipif(
+    landlock.version() < landlock.SCOPES_VERSION or platform.machine() != "x86_64",
+    reason="this kernel cannot confine a replayer",
+)
 REQUEST = Request(device=False, interpreter=True, architectures=(90,), jobs=2)
 ONE = Request(device=False, candidates=("with-skill/01",), cases=("n=1",), jobs=2)
 

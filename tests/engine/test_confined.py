@@ -25,14 +25,10 @@ from bundler.errors import BadBundle
 from bundler.oci.tree import Entry
 from bundler.replay.request import Request
 from bundler.worker import landlock, sandbox
-from tests.engine.conftest import ONE, options
+from tests.engine.conftest import CONFINES, ONE, options
 from tests.engine.processes import running_from, wait_until
 
-SCOPES = landlock.version() >= landlock.SCOPES_VERSION
-pytestmark = [
-    pytest.mark.torch,
-    pytest.mark.skipif(not SCOPES, reason="this kernel keeps no signals apart"),
-]
+pytestmark = [pytest.mark.torch, CONFINES]
 YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 Run = Callable[[str, bool], list[str]]
 

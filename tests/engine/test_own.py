@@ -29,7 +29,7 @@ from bundler.model.evidence import Evidence, evidence_json
 from bundler.oci.archive import write_archive
 from bundler.oci.tree import Entry
 from bundler.replay.request import Request, Step, Watch
-from tests.engine.conftest import ONE, Recorded, changed, options, other_version, plan
+from tests.engine.conftest import CONFINES, ONE, Recorded, changed, options, other_version, plan
 from tests.engine.processes import running_from, wait_until
 from tests.small import Small
 
@@ -52,6 +52,7 @@ def test_the_same_files_run_in_a_process_of_their_own(
     assert list(temporary.iterdir()) == []
 
 
+@CONFINES
 def test_another_replayer_is_run_confined(
     archive: Callable[[Sequence[Entry]], Archive], temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,7 +149,7 @@ def test_no_answer(
         pass
 
 
-@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("own", [True, pytest.param(False, marks=CONFINES)])
 def test_an_answer_to_another_request(
     archive: Callable[[Sequence[Entry]], Archive], recorded: Recorded, own: bool
 ) -> None:
