@@ -103,17 +103,28 @@ def _enter_domain() -> None:
         os.read(theirs, 1)
         os._exit(0)
     try:
-        sandbox.scope_signals()
-        os.kill(outside, 0)
-    except PermissionError:
-        return
-    except (NotHere, OSError) as reason:
-        raise Refused(f"signals: {reason}") from None
+        _scope_signals()
+        if _can_signal(outside):
+            raise Refused("signals: they still reach other processes")
     finally:
         os.close(ours)
         os.close(theirs)
         os.waitpid(outside, 0)
-    raise Refused("signals: they still reach other processes")
+
+
+def _scope_signals() -> None:
+    try:
+        sandbox.scope_signals()
+    except (NotHere, OSError) as reason:
+        raise Refused(f"signals: {reason}") from None
+
+
+def _can_signal(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return False
+    return True
 
 
 class _Ward:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -169,7 +170,7 @@ def test_its_stdin_ends_with_the_asker(tmp_path: Path) -> None:
         ({"most_bytes": 1 << 20}, "open('x', 'wb').write(bytes(3 << 20))", "wrote 3 MiB to its folder, over"),
     ],
 )  # fmt: skip
-def test_too_much(tmp_path: Path, limit: dict[str, int], does: str, said: str) -> None:
+def test_too_much(tmp_path: Path, limit: dict[str, Any], does: str, said: str) -> None:
     program = f"import os, time; {does}; time.sleep(60)"
     status, _, printed = ended(start(replace(order(tmp_path, program), **limit)))
     assert status == 137
@@ -208,6 +209,23 @@ def test_what_does_not_hold_is_named(tmp_path: Path) -> None:
     status, said, _ = ended(start(asked, lambda: _without(126)))  # capset
     assert (status, said) == (1, "no-capabilities: refused: Function not implemented\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def _refuse() -> None:
+    raise PermissionError(1, "Operation not permitted")
+
+
+@pytest.mark.parametrize(
+    ("scope", "said"),
+    [(_refuse, "signals: .*not permitted"), (lambda: None, "signals: they still reach other processes")],
+)
+def test_it_kills_nobody_where_signals_are_not_kept_apart(
+    scope: Callable[[], None], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kill(-1) would reach every process of the user there. No domain is entered here."""
+    monkeypatch.setattr(sandbox, "scope_signals", scope)
+    with pytest.raises(warden.Refused, match=said):
+        warden._enter_domain()
 
 
 # --- what it uses -----------------------------------------------------------------------------------------
