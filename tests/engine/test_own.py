@@ -19,6 +19,7 @@ import pytest
 import bundler.engine.verify as engine
 from bundler.bundle.content import replayer_entries
 from bundler.bundle.freeze import freeze
+from bundler.bundle.unpack import Parts
 from bundler.engine.confined import NotConfined
 from bundler.engine.folder import Folder
 from bundler.engine.process import Places, Started
@@ -211,7 +212,12 @@ def slow(checkout: Small, tmp_path: Path) -> Archive:
     return Archive(tmp_path / "slow.tar")
 
 
-def test_ctrl_c_leaves_what_it_had(slow: Archive, temporary: Path) -> None:
+@pytest.mark.parametrize("others", [[], pytest.param(["one.py"], marks=CONFINES)], ids=["same", "confined"])
+def test_ctrl_c_leaves_what_it_had(
+    slow: Archive, temporary: Path, others: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Parts, "other_files", lambda _: others)
+
     def step(now: Step) -> None:
         if now.done == 4:
             threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
