@@ -97,7 +97,7 @@ def _enter_domain() -> None:
     Were it not so, ``kill(-1)`` would reach every process of the user, so it is tried.
     """
     theirs, ours = os.pipe()
-    outside = os.fork()
+    outside = _fork()
     if outside == 0:
         os.close(ours)
         os.read(theirs, 1)
@@ -110,6 +110,13 @@ def _enter_domain() -> None:
         os.close(ours)
         os.close(theirs)
         os.waitpid(outside, 0)
+
+
+def _fork() -> int:
+    try:
+        return os.fork()
+    except OSError as error:
+        raise Refused(f"no process could be forked: {error.strerror}") from None
 
 
 def _scope_signals() -> None:
@@ -153,7 +160,7 @@ class _Ward:
         said, say = os.pipe()
         stdin, self._held = os.pipe()
         asked = os.getpid()
-        self._pid = os.fork()
+        self._pid = _fork()
         if self._pid == 0:
             _become(self._order, stdin, say, asked)
         os.close(say)

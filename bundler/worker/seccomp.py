@@ -51,7 +51,7 @@ _PRETENDED = (
     132, 235, 261, 280,  # utime, utimes, futimesat, utimensat
 )  # fmt: skip
 """Landlock lets them change any file of the user. Linkers and copying libraries call them on their own
-files, where nothing here depends on it."""
+files, where nothing here depends on it: what is linked there can be loaded, and not be executed."""
 _SYS_SOCKET, _SYS_SOCKETPAIR = 41, 53
 _SYS_KILL, _SYS_TGKILL, _SYS_PRLIMIT, _SYS_SETAFFINITY = 62, 234, 302, 203
 _SYS_SENDTO, _SYS_FCNTL, _SYS_IOCTL, _SYS_CLONE, _SYS_CLONE3, _SYS_MEMFD = 44, 72, 16, 56, 435, 319
