@@ -35,8 +35,8 @@ _PASSED_ON = (
 )  # fmt: skip
 _PASSED_ON_PREFIXES = ("CUDA_", "NVIDIA_", "LC_")
 _ROOT = (
-    "root owns the kernel's settings below /proc, where CUDA's driver has to write, and user "
-    f"{NOBODY} cannot take its place here; run bundler as an ordinary user"
+    "CUDA's driver writes below /proc, where root owns the kernel's settings, and root cannot become "
+    f"user {NOBODY} here; run bundler as an ordinary user"
 )
 _POWERS = 0xE3
 """CAP_CHOWN, DAC_OVERRIDE, KILL, SETGID, SETUID: what root needs to start, end and clear up after another."""

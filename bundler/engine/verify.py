@@ -139,11 +139,9 @@ def _own_note(others: Sequence[str], trusted: bool) -> str:
 
 
 def _installed_note(others: Sequence[str], why: str) -> str:
-    not_run = f"cannot be confined here ({why})" if why else "was not asked for anything"
-    return (
-        f"by the installed bundler, in place of the bundle's own replayer, which is another and {not_run}: "
-        f"{_few(others)}. --own-replayer runs it unconfined: code of whoever froze the bundle"
-    )
+    """The files come last: their names are a stranger's, and what is too long is cut off."""
+    so = f"cannot be confined here ({why}); --own-replayer runs it unconfined" if why else "had nothing to do"
+    return f"by the installed bundler: the bundle's own replayer is another and {so}; {_few(others)}"
 
 
 def _few(paths: Sequence[str]) -> str:

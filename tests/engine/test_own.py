@@ -90,9 +90,8 @@ def test_where_it_cannot_be_confined_it_is_not_run(
         assert replayed.evidence.subject.replayer_from == "installed"
     assert not ran.exists()
     assert replayed.notes[-1] == (
-        "by the installed bundler, in place of the bundle's own replayer, which is another and cannot be "
-        "confined here (landlock: this kernel has no Landlock): 1 file differs, __main__.py. --own-replayer "
-        "runs it unconfined: code of whoever froze the bundle"
+        "by the installed bundler: the bundle's own replayer is another and cannot be confined here "
+        "(landlock: this kernel has no Landlock); --own-replayer runs it unconfined; 1 file differs, __main__.py"
     )
 
 
