@@ -91,7 +91,8 @@ def test_where_it_cannot_be_confined_it_is_not_run(
     assert not ran.exists()
     assert replayed.notes[-1] == (
         "by the installed bundler: the bundle's own replayer is another and cannot be confined here "
-        "(landlock: this kernel has no Landlock); --own-replayer runs it unconfined; 1 file differs, __main__.py"
+        "(landlock: this kernel has no Landlock); --own-replayer runs it unconfined; "
+        "1 file differs, __main__.py"
     )
 
 
