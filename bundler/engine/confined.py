@@ -63,15 +63,14 @@ def confined(request: Request, places: Places) -> Iterator[Started]:
     Raises NotConfined, at the start or at the end of the block; none of its code ran then.
     """
     order = _order(request, places)
-    root = str(Path(bundler.__file__).resolve().parent.parent)
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
+    # The warden is not confined: it imports what is installed, and starts far from what a stranger writes.
     process = subprocess.Popen(
-        [sys.executable, "-P", "-B", "-m", warden.MODULE],
+        [sys.executable, "-P", "-s", "-S", "-B", "-m", warden.MODULE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": path},
-        cwd=places.work,
+        env=os.environ | {"PYTHONPATH": str(Path(bundler.__file__).resolve().parent.parent)},
+        cwd="/",
         start_new_session=True,
     )
     started = _Warded(process)

@@ -45,9 +45,10 @@ class Places:
 
     def environment(self) -> dict[str, str]:
         """What it is told, beside where Python, torch and the GPU are found."""
-        python = filter(None, (str(self.replayer), os.environ.get("PYTHONPATH", "")))
+        callers = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
         return {
-            "PYTHONPATH": os.pathsep.join(python),
+            # It starts elsewhere than the caller.
+            "PYTHONPATH": os.pathsep.join([str(self.replayer), *map(os.path.abspath, callers)]),
             "BUNDLER_BUNDLE": str(self.experiment),
             "BUNDLER_PROGRESS": "lines",
             "TMPDIR": str(self.temporary),

@@ -14,15 +14,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import bundler
 from bundler.engine import confined
 from bundler.engine.process import Places
 from bundler.engine.target import Archive
 from bundler.engine.verify import verified
 from bundler.errors import BadBundle
 from bundler.oci.tree import Entry
+from bundler.replay import warden
 from bundler.replay.request import Request
 from bundler.worker import landlock, sandbox
 from tests.engine.conftest import CONFINES, ONE, options
@@ -161,6 +164,27 @@ def test_its_environment(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         "PYTHONUSERBASE", "TMPDIR",
     }  # fmt: skip
     assert environment["HOME"] == environment["CUDA_CACHE_PATH"] == str(Path(environment["TMPDIR"]).parent)
+
+
+def test_where_it_and_its_warden_import_from(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relative entry of PYTHONPATH means a folder of the caller's. The warden, which is not confined, has
+    none that its ward could write."""
+    wardens: list[dict[str, Any]] = []
+
+    class Popen(subprocess.Popen[bytes]):
+        def __init__(self, command: list[str], **how: Any) -> None:
+            wardens.extend([how] if warden.MODULE in command else [])
+            super().__init__(command, **how)
+
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    monkeypatch.setenv("PYTHONPATH", f"{os.environ.get('PYTHONPATH', '')}:.:src")
+    monkeypatch.chdir(tmp_path)
+    program = "import os, sys; print(os.environ['PYTHONPATH'], file=sys.stderr); sys.exit(3)"
+    assert run(program, False)[0].split(":")[-2:] == [str(tmp_path), str(tmp_path / "src")]
+    assert [how["cwd"] for how in wardens] == ["/"]
+    assert [how["env"]["PYTHONPATH"] for how in wardens] == [str(Path(bundler.__file__).parents[1])]
 
 
 LEAVES = """
