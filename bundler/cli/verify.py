@@ -44,8 +44,8 @@ def verify(
         bool,
         typer.Option(
             "--own-replayer",
-            help="Without Docker, where the bundle's own replayer is not this bundler, run it unconfined: code "
-            "of whoever froze the bundle, with your rights.",
+            help="Without Docker, where the bundle's own replayer is not this bundler, run it unconfined: "
+            "code of whoever froze the bundle, with your rights.",
         ),
     ] = False,
     matrix: Annotated[bool, typer.Option("--matrix", help="Show every case, not only counts.")] = False,

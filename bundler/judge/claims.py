@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
 from bundler.model.base import Frozen
-from bundler.model.outcome import Failed, Phase, Shown
+from bundler.model.outcome import Failed, Phase, Resource, Shown
 
 MAX_OUTPUTS = 17
 """One more than an experiment can ask for."""
@@ -18,7 +18,7 @@ class Raised(Frozen):
 
     phase: Phase
     errors: tuple[tuple[Shown, Shown], ...] = Field(min_length=1, max_length=8)
-    resource: Literal["out-of-memory", "out-of-resources", "grid-too-large"] | None = None
+    resource: Resource | None = None
 
     def outcome(self) -> Failed:
         text = " ← ".join(f"{name}: {text}" for name, text in self.errors)

@@ -82,12 +82,16 @@ class Wrong(Frozen):
     """As with a cell that passed."""
 
 
+Resource = Literal["out-of-memory", "out-of-resources", "grid-too-large", "no-process"]
+"""What there was too little of, as the worker claims it; no-process: the host starts no more of them."""
+
+
 class Failed(Frozen):
     outcome: Literal["failed"] = "failed"
     phase: Phase
     error: Shown
     """Type and text of the exception, as the worker claims them."""
-    resource: Literal["out-of-memory", "out-of-resources", "grid-too-large"] | None = None
+    resource: Resource | None = None
 
 
 class Crashed(Frozen):

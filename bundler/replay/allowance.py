@@ -90,7 +90,6 @@ def confinement(scratch: Path, allowance: Allowance) -> dict[str, Any]:
         "writable": [str(scratch), *_DEVICES, "/proc/self/task"],
         "file_bytes": 256 << 20,
         "data_bytes": allowance.data_bytes,
-        "processes": 128,
         "cpu_seconds": allowance.cpu_seconds,
         "anonymous_files": allowance.anonymous_files,
     }

@@ -109,6 +109,8 @@ class Assembler:
         with self._lock:
             self._idle.append(worker)
         answer = message.header
+        if reason := answer.get("unavailable"):
+            raise SpawnFailed(str(reason))
         if answer["error"] is not None:
             return str(answer["error"]), 0, 0
         return "", int(answer["registers"]), int(answer["spill_bytes"])

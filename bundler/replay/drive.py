@@ -47,16 +47,18 @@ def drive(record: Record, work: Work, jobs: int) -> None:
     """Every candidate, ``jobs`` at a time, each in processes of its own.
 
     The source kernel comes before what is held against it. On the device, cells that what ran beside
-    them may explain are tried again alone, and what happens there counts.
+    them may explain are tried again alone, and what happens there counts. So are, on every ground, cells
+    for which the host had no process left: others of the same user may have had them.
     """
-    waiting = [(candidate, work.units(candidate)) for candidate in record.candidates]
+    every = [(candidate, work.units(candidate)) for candidate in record.candidates]
+    waiting = [(candidate, units) for candidate, units in every if units]
     sources = [(c, units) for c, units in waiting if c.arm.origin is Origin.SOURCE]
     others = [(c, units) for c, units in waiting if c.arm.origin is not Origin.SOURCE]
     total = sum(len(unit.grounds) for _, units in waiting for unit in units)
     line = _Line(record, work, Progress(work.grounds[0].split(":")[0], total))
     line.pass_through(sources, 1)
     line.pass_through(others, jobs, crowded=jobs > 1 and work.on_device)
-    line.pass_through(line.again, 1)
+    line.pass_through(line.again, 1, last=True)
 
 
 class _Line:
@@ -67,19 +69,19 @@ class _Line:
         self.again: list[tuple[Candidate, list[Unit]]] = []
         """What crowding may explain."""
 
-    def pass_through(self, waiting: Waiting, jobs: int, *, crowded: bool = False) -> None:
-        """Some candidates; ``crowded`` is whether they may be in each other's way."""
-        tasks = [partial(self._one, candidate, units, crowded) for candidate, units in waiting]
+    def pass_through(self, waiting: Waiting, jobs: int, *, crowded: bool = False, last: bool = False) -> None:
+        """Some candidates; ``crowded``: they may be in each other's way; ``last``: nothing is put off."""
+        tasks = [partial(self._one, candidate, units, crowded, last) for candidate, units in waiting]
         pool.run_all(tasks, jobs, self._record.stop, self._work.kill)
 
-    def _one(self, candidate: Candidate, units: list[Unit], crowded: bool) -> None:
+    def _one(self, candidate: Candidate, units: list[Unit], crowded: bool, last: bool) -> None:
         session = Session()
         put_off = []
         for unit, outcomes in self._work.run(self._job(candidate, units), session, units):
-            if crowded and pool.crowded_out(outcomes):
+            if (crowded and pool.crowded_out(outcomes)) or (not last and pool.lacked_a_process(outcomes)):
                 put_off.append(unit)
             else:
-                self._record.cells.put(candidate, unit.case, outcomes)
+                self._record.cells.put(candidate, unit.case, pool.unless_exhausted(outcomes))
                 self._record.step(self._progress, len(outcomes))
             if self._record.stop.is_set():
                 return

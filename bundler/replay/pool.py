@@ -26,10 +26,49 @@ def crowded_out(outcomes: Mapping[str, Outcome]) -> bool:
     """Whether what ran beside it may explain an outcome: time, memory, a process that was killed."""
     return any(
         isinstance(outcome, TimedOut | Crashed)
-        or (isinstance(outcome, Failed) and outcome.resource == "out-of-memory")
+        or (isinstance(outcome, Failed) and outcome.resource in ("out-of-memory", "no-process"))
         or (isinstance(outcome, NotRun) and outcome.why in (Why.NO_MEMORY, Why.INFRASTRUCTURE))
         for outcome in outcomes.values()
     )
+
+
+def lacked_a_process(outcomes: Mapping[str, Outcome]) -> bool:
+    """Whether a worker says that the host would start no process or thread more."""
+    return any(
+        isinstance(outcome, Failed) and outcome.resource == "no-process" for outcome in outcomes.values()
+    )
+
+
+def unless_exhausted(outcomes: Mapping[str, Outcome]) -> Mapping[str, Outcome]:
+    """``outcomes``, or that they could not be had, where this process cannot start threads either.
+
+    What a worker says of that is a claim, so the host is asked.
+    """
+    if not lacked_a_process(outcomes) or _can_start_threads():
+        return outcomes
+    why = "the host starts no more processes of this user: stop others, or raise the limit on them"
+    return dict.fromkeys(outcomes, NotRun(why=Why.INFRASTRUCTURE, detail=why))
+
+
+def _can_start_threads() -> bool:
+    """Whether a few more fit under this user's limit; a thread counts as a process there."""
+    ended = threading.Event()
+    started = []
+    try:
+        for _ in range(_FEW):
+            thread = threading.Thread(target=ended.wait, daemon=True)
+            thread.start()
+            started.append(thread)
+    except RuntimeError:
+        return False
+    finally:
+        ended.set()
+        for thread in started:
+            thread.join()
+    return True
+
+
+_FEW = 16
 
 
 def run_all(

@@ -33,7 +33,10 @@ class Server:
         # Triton's own options (triton/backends/nvidia/compiler.py, make_cubin), less the line info.
         command = [get_ptxas(sm).path, "-v", *fusion, "--regAllocOptLevel=2"]
         command += [f"--gpu-name={sm_arch_from_capability(sm)}", str(source), "-o", str(self._output)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        except OSError as error:
+            return {"unavailable": f"ptxas cannot be started: {error.strerror}"}, []
         if done.returncode != 0:
             return {"error": f"ptxas ended with {done.returncode}: {done.stderr[:1500]}"}, []
         return {"error": None, **_usage(done.stderr)}, []

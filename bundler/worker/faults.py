@@ -44,8 +44,17 @@ def describe(error: BaseException, *, phase: str | None = None) -> dict[str, Any
 
 def _resource(chain: list[BaseException], names: list[str]) -> str | None:
     """By the exception's name, or in CUDA's own words: a module that finds no memory is no torch error."""
-    found = next((_RESOURCES[name] for name in names if name in _RESOURCES), None)
-    return found or ("out-of-memory" if any(_is_out_of_memory(text_of(link)) for link in chain[:4]) else None)
+    if found := next((_RESOURCES[name] for name in names if name in _RESOURCES), None):
+        return found
+    texts = [text_of(link) for link in chain[:4]]
+    if any(map(_is_out_of_memory, texts)):
+        return "out-of-memory"
+    return "no-process" if any(_is_no_process(*each) for each in zip(names, texts, strict=False)) else None
+
+
+def _is_no_process(name: str, text: str) -> bool:
+    """The host starts no process or thread more (EAGAIN), as Python says it."""
+    return text == "can't start new thread" or (name == "BlockingIOError" and text.startswith("[Errno 11]"))
 
 
 def _is_out_of_memory(text: str) -> bool:

@@ -51,8 +51,9 @@ class Confinement:
     """The largest file that it may write."""
     data_bytes: int | None = None
     """Private writable memory; None where a CUDA context needs more address space than memory."""
-    processes: int = 128
-    """Processes and threads of this user beyond those that run already."""
+    processes: int = 4096
+    """Processes and threads of this user beyond those that run already: a backstop. Others of this user come
+    and go, and what a worker has is counted by the replay."""
     cpu_seconds: int = 600
     anonymous_files: bool = False
     """Whether memfd_create is left: what is written there counts against no limit of a process."""
@@ -120,9 +121,32 @@ def _limit(name: int, limit: int) -> None:
 
 
 def _limit_processes(more: int) -> None:
-    _limit(resource.RLIMIT_NPROC, _threads_of_user(os.getuid()) + more)
     if os.getuid() == 0:
         raise NotHere("RLIMIT_NPROC does not bind root; the replay counts the processes instead")
+    running = _threads_of_user(os.getuid())
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    for limit in range(running + more, running + _MOST_STEPS * more, more):
+        if hard != resource.RLIM_INFINITY and limit >= hard:
+            break
+        resource.setrlimit(resource.RLIMIT_NPROC, (limit, hard))
+        if _can_fork():
+            return _limit(resource.RLIMIT_NPROC, limit + more)
+    return _limit(resource.RLIMIT_NPROC, hard)
+
+
+_MOST_STEPS = 64
+
+
+def _can_fork() -> bool:
+    """Containers share the count of a user's threads, and do not see each other's: only trying tells."""
+    try:
+        child = os.fork()
+    except BlockingIOError:
+        return False
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return True
 
 
 def _threads_of_user(uid: int) -> int:

@@ -71,14 +71,19 @@ def test_the_compile_grounds(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.torch
-def test_both_languages_in_one_experiment(tmp_path: Path) -> None:
-    pytest.importorskip("cuda.bindings.nvrtc")
-    toy = Toy(tmp_path)
+def _both(folder: Path) -> Toy:
+    """With an arm in Triton beside those in CUDA C++."""
+    toy = Toy(folder)
     port = {"name": "port", "origin": "reconstructed", "language": "triton"}
     source = TRITON.replace(b"double", b"saxpy").replace(b"x.numel()", b"x.shape[0]")
     toy.declared["arms"].append(port | {"outputs": [toy.file("made/port.py", source)]})
-    evidence = _replayed(toy, interpreter=True, architectures=(90,))
+    return toy
+
+
+@pytest.mark.torch
+def test_both_languages_in_one_experiment(tmp_path: Path) -> None:
+    pytest.importorskip("cuda.bindings.nvrtc")
+    evidence = _replayed(_both(tmp_path), interpreter=True, architectures=(90,))
     assert {kind(outcome) for outcome in _cells(evidence, "compile:sm_90", "port")} == {"passed"}
     assert {kind(outcome) for outcome in _cells(evidence, "compile:sm_90", "right")} == {"passed"}
     cubins = {bool(kernel.cubin) for kernel in evidence.kernels}
@@ -281,7 +286,7 @@ def test_dynamic_shared_memory_on_the_device(tmp_path: Path, size: int, expected
     assert {kind(outcome) for outcome in _cells(evidence, "device", "dynamic")} == {expected}
 
 
-def test_an_nvrtc_that_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _without_nvrtc(monkeypatch: pytest.MonkeyPatch) -> None:
     from bundler.replay import grounds_compiled
     from bundler.replay.zygote import Zygote, ZygoteFailed
 
@@ -292,6 +297,18 @@ def test_an_nvrtc_that_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.Monk
             super().__init__(flavour, **options)
 
     monkeypatch.setattr(grounds_compiled, "Zygote", Refusing)
+
+
+@pytest.mark.torch
+def test_without_nvrtc_the_others_are_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _without_nvrtc(monkeypatch)
+    evidence = _replayed(_both(tmp_path), architectures=(90,))
+    assert {kind(outcome) for outcome in _cells(evidence, "compile:sm_90", "port")} == {"passed"}
+    assert {kind(outcome) for outcome in _cells(evidence, "compile:sm_90", "right")} == {"not-run"}
+
+
+def test_an_nvrtc_that_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _without_nvrtc(monkeypatch)
     report = _replayed(Toy(tmp_path), architectures=(90,)).grounds["compile:sm_90"]
     assert report.status == "not-available"
     assert "No module named 'cuda'" in report.reason

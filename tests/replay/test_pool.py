@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bundler.model.outcome import Crashed, Failed, NotRun, Outcome, Passed, Phase, TimedOut, Why, kind
+from bundler.replay import pool
 from bundler.replay.device import Device
 from bundler.replay.drive import Answers, Work, drive
 from bundler.replay.pool import crowded_out, device_jobs, run_all
@@ -32,6 +33,7 @@ MAY_BE = [
     TimedOut(limit_seconds=1),
     Crashed(detail="SIGKILL"),
     Failed(phase=Phase.RUN, error="CUDA out of memory", resource="out-of-memory"),
+    Failed(phase=Phase.COMPILE, error="BlockingIOError", resource="no-process"),
     NotRun(why=Why.NO_MEMORY),
     NotRun(why=Why.INFRASTRUCTURE),
 ]
@@ -100,3 +102,49 @@ def test_alone_the_first_try_counts(small: Small) -> None:
 
     cells = _driven(small, run, jobs=1)
     assert {kind(outcome) for row in cells.values() for outcome in row.values()} == {"timed-out"}
+
+
+LACKING = Failed(phase=Phase.COMPILE, error="BlockingIOError: [Errno 11] ptxas", resource="no-process")
+
+
+def test_what_lacked_a_process_is_tried_again_even_alone(small: Small) -> None:
+    """Others of the same user had them all, and have ended since."""
+    tries: list[str] = []
+
+    def run(job: Job, session: Session, its: list[Unit]) -> Answers:
+        for unit in its:
+            name = f"{job.candidate.id} on {unit.case.id}"
+            yield unit, {"device": Passed() if name in tries else LACKING}
+            tries.append(name)
+
+    cells = _driven(small, run, jobs=1)
+    assert {kind(outcome) for row in cells.values() for outcome in row.values()} == {"passed"}
+
+
+@pytest.mark.parametrize(("left", "said"), [(True, "failed (compile)"), (False, "not-run")])
+def test_a_host_without_processes_fails_no_candidate(
+    small: Small, monkeypatch: pytest.MonkeyPatch, left: bool, said: str
+) -> None:
+    """A worker can claim so; where this process can start threads it is not believed."""
+    monkeypatch.setattr(pool, "_can_start_threads", lambda: left)
+
+    def run(job: Job, session: Session, its: list[Unit]) -> Answers:
+        yield from ((unit, {"device": LACKING}) for unit in its)
+
+    cells = _driven(small, run, jobs=1)
+    found = [outcome for row in cells.values() for outcome in row.values()]
+    assert {kind(outcome) for outcome in found} == {said}
+    if not left:
+        assert {(o.why, "no more processes" in o.detail) for o in found if isinstance(o, NotRun)} == {
+            (Why.INFRASTRUCTURE, True)
+        }
+
+
+def test_whether_there_are_processes_left_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert pool._can_start_threads()
+
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert not pool._can_start_threads()

@@ -144,6 +144,19 @@ def test_resources_and_phases_go_by_the_class(name: str, resource: str | None, p
     assert (described["resource"], described["phase"]) == (resource, phase)
 
 
+@pytest.mark.parametrize(
+    ("error", "resource"),
+    [
+        (BlockingIOError(11, "Resource temporarily unavailable", "ptxas"), "no-process"),
+        (RuntimeError("can't start new thread"), "no-process"),
+        (OSError(12, "Cannot allocate memory"), None),
+        (RuntimeError("[Errno 11] mine"), None),
+    ],
+)
+def test_a_host_that_starts_no_process(error: Exception, resource: str | None) -> None:
+    assert _described(_raise(error))["resource"] == resource
+
+
 def test_the_phase_goes_by_the_deepest_files() -> None:
     scope: dict[str, Any] = {}
     code = "def fail():\n    raise RuntimeError('x')\n"

@@ -467,10 +467,42 @@ def test_a_refusal_is_reported_and_the_other_steps_are_taken(
     assert report["no-new-privs"] == "held"
 
 
+@pytest.mark.parametrize("others", [0, 40])
+def test_processes_that_cannot_be_seen_take_none_of_a_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: int
+) -> None:
+    """Another container's processes of the same user count, and are in no /proc here."""
+    monkeypatch.setattr(sandbox, "_threads_of_user", lambda uid: 0)
+    child = os.fork()
+    if child == 0:
+        if os.getuid() == 0:
+            os.setresuid(54321, 54321, 54321)
+        idle = [_idle() for _ in range(others)]
+        sandbox._limit_processes(10)
+        started = 0
+        with contextlib.suppress(BlockingIOError):
+            while started < 100:
+                idle.append(_idle())
+                started += 1
+        for one in idle:
+            os.kill(one, signal.SIGKILL)
+        os._exit(started)
+    started = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert 10 <= started <= 20
+
+
+def _idle() -> int:
+    if child := os.fork():
+        return child
+    time.sleep(60)
+    os._exit(0)
+
+
 def test_without_proc_the_report_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(uid: int) -> int:
         raise FileNotFoundError(2, "No such file or directory")
 
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
     monkeypatch.setattr(sandbox, "_threads_of_user", missing)
     _, report = _confined(lambda: None, tmp_path)
     assert report["process-limit"] == "refused: No such file or directory"
