@@ -1,6 +1,6 @@
 """The timer against triton.testing.do_bench, NVBench's Python package and CUPTI's. Needs a GPU.
 
-    python -m benchmarks.timing [--repeat 10] [--only bundler do_bench nvbench cupti] [--no-load]
+    python -m benchmarks.timing [--repeat 10] [--only bundler do_bench nvbench cupti] [--when quiet loaded]
 
 The same kernels: medians, how far repetitions are apart, and what each says while another process loads the
 device. NVBench needs ``cuda-bench``, CUPTI ``cupti-python``; where one is missing its rows say so.
@@ -270,7 +270,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=10)
     parser.add_argument("--only", nargs="*", choices=WAYS, default=WAYS)
-    parser.add_argument("--no-load", action="store_true")
+    parser.add_argument("--when", nargs="*", choices=("quiet", "loaded"), default=("quiet", "loaded"))
     parser.add_argument("--own", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.own:
@@ -281,8 +281,10 @@ def main() -> None:
         sys.exit("no GPU")
     ways: dict[str, By] = dict(zip(WAYS, (by_bundler, by_do_bench, by_nvbench, by_cupti), strict=True))
     chosen = {name: ways[name] for name in options.only}
-    quiet = _table("A quiet device", chosen, options.repeat, gpu, {})
-    if not options.no_load:
+    quiet: dict[Key, float] = {}
+    if "quiet" in options.when:
+        quiet = _table("A quiet device", chosen, options.repeat, gpu, {})
+    if "loaded" in options.when:
         with _load():
             _table("Another process loads the device", chosen, min(3, options.repeat), gpu, quiet)
     return None
