@@ -247,7 +247,8 @@ def _nvbench(each: Kernel, repeat: int, path: str) -> None:
         state.exec(launch, batched=False)
 
     bench.register(measured).add_int64_axis("repetition", list(range(repeat)))
-    bench.run_all_benchmarks([sys.argv[0], "--jsonbin", path])
+    # Beside another process it never converges, and would take its 15 s for each.
+    bench.run_all_benchmarks([sys.argv[0], "--timeout", "3", "--jsonbin", path])
 
 
 @contextlib.contextmanager
@@ -305,6 +306,7 @@ def _table(
             found[key] = median = float(np.median(said.medians)) if said.medians else float("nan")
             apart = max(said.medians) / min(said.medians) if said.medians else float("nan")
             beside = median / (before.get(key) or found[each.name, next(iter(ways))])
+            print(f"{title}: {each.name}: {name}: {median:,.2f} µs, {said.words}", file=sys.stderr, flush=True)
             rows.append(
                 (f"{each.name}: {name}", f"{median:,.2f}", f"{apart:.3f}", f"{beside:.2f}", said.words[:60])
             )
