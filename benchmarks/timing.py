@@ -306,7 +306,7 @@ def _table(
             found[key] = median = float(np.median(said.medians)) if said.medians else float("nan")
             apart = max(said.medians) / min(said.medians) if said.medians else float("nan")
             beside = median / (before.get(key) or found[each.name, next(iter(ways))])
-            print(f"{title}: {each.name}: {name}: {median:,.2f} µs, {said.words}", file=sys.stderr, flush=True)
+            print(f"{each.name}: {name}: {median:,.2f} µs, {said.words}", file=sys.stderr, flush=True)
             rows.append(
                 (f"{each.name}: {name}", f"{median:,.2f}", f"{apart:.3f}", f"{beside:.2f}", said.words[:60])
             )
