@@ -132,11 +132,7 @@ def _high(argument: int) -> int:
 
 def _not_argument(number: int, which: int, denied: tuple[int, ...]) -> list[Step]:
     """Deny system call ``number`` when the low half of an argument is one of ``denied``."""
-    body: list[Step] = [(_LOAD, 0, 0, _low(which))]
-    for index, value in enumerate(denied):
-        body.append((_EQUAL, len(denied) - index, 0, value))
-    body += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _DENY)]
-    return [(_EQUAL, 0, len(body), number), *body]
+    return _compared(number, which, denied, found=_DENY, other=_ALLOW)
 
 
 def _no_bit(number: int, *halves: tuple[int, int]) -> list[Step]:
@@ -150,8 +146,12 @@ def _no_bit(number: int, *halves: tuple[int, int]) -> list[Step]:
 
 def _only_argument(number: int, allowed: tuple[int, ...]) -> list[Step]:
     """Allow system call ``number`` when the low half of its first argument is one of ``allowed``."""
-    body: list[Step] = [(_LOAD, 0, 0, _low(0))]
-    for index, value in enumerate(allowed):
-        body.append((_EQUAL, len(allowed) - index, 0, value))
-    body += [(_RETURN, 0, 0, _DENY), (_RETURN, 0, 0, _ALLOW)]
+    return _compared(number, 0, allowed, found=_ALLOW, other=_DENY)
+
+
+def _compared(number: int, which: int, values: tuple[int, ...], *, found: int, other: int) -> list[Step]:
+    body: list[Step] = [(_LOAD, 0, 0, _low(which))]
+    for index, value in enumerate(values):
+        body.append((_EQUAL, len(values) - index, 0, value))
+    body += [(_RETURN, 0, 0, other), (_RETURN, 0, 0, found)]
     return [(_EQUAL, 0, len(body), number), *body]
