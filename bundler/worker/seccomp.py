@@ -17,7 +17,8 @@ _PRETEND = 0x00050000
 _AUDIT_ARCH_X86_64 = 0xC000003E
 _X32_BIT = 0x40000000
 _NO_SYSTEM_CALL = 0x00050000 | errno.ENOSYS
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NO_ATTRIBUTES = 0x00050000 | errno.ENOTSUP
+_LOAD, _MASK, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 
 # x86-64 numbers, from the kernel's arch/x86/entry/syscalls/syscall_64.tbl.
 _DENIED = (
@@ -28,6 +29,7 @@ _DENIED = (
     200, 129, 297,  # tkill, rt_sigqueueinfo, rt_tgsigqueueinfo
     42, 307,  # connect, sendmmsg: no Landlock rule keeps a UNIX socket with a path apart
     29, 64, 68, 240,  # shmget, semget, msgget, mq_open: they outlive the process
+    241,  # mq_unlink: no Landlock right, and others of the same user have queues
     30, 31, 65, 66, 220, 69, 70, 71,  # shmat, shmctl, sem*, msg*: numbers of others' can be guessed
     188, 189, 190, 197, 198, 199, 463, 466, 469,  # *setxattr, *removexattr, file_setattr: no Landlock right
     141, 142, 144, 314, 251,  # priorities and schedulers, which others of the same user have as well
@@ -36,6 +38,7 @@ _DENIED = (
     272, 308, 161,  # unshare, setns, chroot
     321, 298, 323, 425, 426, 427,  # bpf, perf_event_open, userfaultfd, io_uring
     248, 249, 250,  # keyrings
+    103,  # syslog: the kernel's messages
     304,  # open_by_handle_at
     254, 300, 301,  # inotify_add_watch, fanotify: they see what happens in folders that Landlock closes
     175, 176, 313, 246, 320, 169, 167, 168,  # modules, kexec, reboot, swap
@@ -52,16 +55,31 @@ _PRETENDED = (
 )  # fmt: skip
 """Landlock lets them change any file of the user. Linkers and copying libraries call them on their own
 files, where nothing here depends on it: what is linked there can be loaded, and not be executed."""
+_UNREADABLE = (
+    191, 192, 193, 464,  # *getxattr
+    194, 195, 196, 465,  # *listxattr
+)  # fmt: skip
+"""Landlock lets them read what is attached to any file of the user. Copying libraries do without."""
+_WITHOUT_A_DEVICE = (
+    49, 50, 43, 288,  # bind, listen, accept, accept4: an abstract name is free to whoever takes it first
+    319, 447,  # memfd_create, memfd_secret
+)  # fmt: skip
+"""CUDA's driver takes an abstract name, and needs memfd_create."""
 _SYS_SOCKET, _SYS_SOCKETPAIR = 41, 53
 _SYS_KILL, _SYS_TGKILL, _SYS_PRLIMIT, _SYS_SETAFFINITY = 62, 234, 302, 203
-_SYS_SENDTO, _SYS_FCNTL, _SYS_IOCTL, _SYS_CLONE, _SYS_CLONE3, _SYS_MEMFD = 44, 72, 16, 56, 435, 319
+_SYS_SENDTO, _SYS_FCNTL, _SYS_IOCTL, _SYS_CLONE, _SYS_CLONE3 = 44, 72, 16, 56, 435
 _NOT_UNIX = 0xFFFFFFFF ^ 1
 """The bits of an address family that AF_UNIX, which is 1, does not have."""
 _DATAGRAM = 2
 """A bit of SOCK_DGRAM, and of SOCK_RAW, which means the same; not of SOCK_STREAM and SOCK_SEQPACKET. The two
 heed no address that is sent to."""
 _F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
+_F_SETLEASE, _F_NOTIFY = 1024, 1026
+"""Whoever writes to a file with a lease waits; F_NOTIFY watches a folder."""
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_OF_FILE_SYSTEMS = (ord("f"), ord("X"), ord("v"), 0x94, 0xF5)
+"""Types of ioctl: attributes, versions, fs-verity, Btrfs' subvolumes. They change what is open for reading
+only, and Landlock has a right for devices' alone."""
 _NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 
 
@@ -108,13 +126,15 @@ def _common(denied: Sequence[int], anonymous_files: bool) -> list[Step]:
         (_AT_LEAST, 0, 1, _X32_BIT),
         (_RETURN, 0, 0, _KILL),
     ]
-    for number in (*denied, *(() if anonymous_files else (_SYS_MEMFD,))):
+    for number in (*denied, *(() if anonymous_files else _WITHOUT_A_DEVICE)):
         steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _DENY)]
     for number in _PRETENDED:
         steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _PRETEND)]
+    for number in _UNREADABLE:
+        steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _NO_ATTRIBUTES)]
     steps += [(_EQUAL, 0, 1, _SYS_CLONE3), (_RETURN, 0, 0, _NO_SYSTEM_CALL)]
-    steps += _not_argument(_SYS_FCNTL, 1, (_F_SETOWN, _F_SETOWN_EX))
-    steps += _not_argument(_SYS_IOCTL, 1, (_FIOSETOWN, _SIOCSPGRP, _TIOCSTI, _TIOCLINUX))
+    steps += _not_argument(_SYS_FCNTL, 1, (_F_SETOWN, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY))
+    steps += _no_ioctl((_FIOSETOWN, _SIOCSPGRP, _TIOCSTI, _TIOCLINUX), _OF_FILE_SYSTEMS)
     steps += _no_bit(_SYS_CLONE, (_low(0), _NAMESPACES))
     # An address to send to; one at a multiple of 4 GiB has a low half without a bit.
     steps += _no_bit(_SYS_SENDTO, (_low(4), 0xFFFFFFFF), (_high(4), 0xFFFFFFFF))
@@ -133,6 +153,17 @@ def _high(argument: int) -> int:
 def _not_argument(number: int, which: int, denied: tuple[int, ...]) -> list[Step]:
     """Deny system call ``number`` when the low half of an argument is one of ``denied``."""
     return _compared(number, which, denied, found=_DENY, other=_ALLOW)
+
+
+def _no_ioctl(requests: tuple[int, ...], types: tuple[int, ...]) -> list[Step]:
+    """Deny ioctl when its request is one of ``requests``, or has one of ``types`` as its second byte."""
+    left = len(requests) + len(types) + 1  # to the denial, from the first comparison
+    body: list[Step] = [(_LOAD, 0, 0, _low(1))]
+    body += [(_EQUAL, left - index, 0, value) for index, value in enumerate(requests)]
+    body += [(_MASK, 0, 0, 0xFF00)]
+    body += [(_EQUAL, len(types) - index, 0, value << 8) for index, value in enumerate(types)]
+    body += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _DENY)]
+    return [(_EQUAL, 0, len(body), _SYS_IOCTL), *body]
 
 
 def _no_bit(number: int, *halves: tuple[int, int]) -> list[Step]:
