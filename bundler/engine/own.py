@@ -23,6 +23,7 @@ from bundler.engine.process import Places, Start, Started
 from bundler.errors import BadBundle, BadEvidence, ExitCode, UnavailableError
 from bundler.experiment.parse import parse_evidence
 from bundler.model.evidence import Evidence
+from bundler.replay.removal import remove
 from bundler.replay.request import Request, Step, Watch
 
 MAX_EVIDENCE_BYTES = 64 << 20
@@ -60,12 +61,11 @@ def run_own(
 @contextlib.contextmanager
 def _scratch() -> Iterator[Path]:
     """A folder that a stranger writes to, and may still be at work in while it is removed."""
-    folder = tempfile.TemporaryDirectory(prefix="bundler-", ignore_cleanup_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix="bundler-"))
     try:
-        yield Path(folder.name)
+        yield folder
     finally:
-        with contextlib.suppress(RecursionError):  # as deep as he likes
-            folder.cleanup()
+        remove(folder)
 
 
 class _Answer:

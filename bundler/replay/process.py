@@ -6,7 +6,6 @@ import contextlib
 import os
 import secrets
 import select
-import shutil
 import signal
 import threading
 import time
@@ -17,6 +16,7 @@ from typing import Any
 
 from bundler.replay.allowance import Allowance
 from bundler.replay.guard import Guard
+from bundler.replay.removal import remove
 from bundler.worker import wire
 
 _GRACE_S = 2.0
@@ -146,7 +146,7 @@ class Worker:
         status = self._wait(self._pid)
         os.close(self._pidfd)
         self._pipes.close_ours()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        remove(self._scratch)
         return Ended(_how_it_ended(status), self._guard.over)
 
     @property

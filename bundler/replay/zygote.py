@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import socket
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from typing import Any, Self
 from bundler.errors import UnavailableError
 from bundler.replay.allowance import Allowance, confinement, worker_environment, zygote_environment
 from bundler.replay.process import Pipes, SpawnFailed, Worker
+from bundler.replay.removal import remove
 from bundler.worker.zygote import CONTROL_BYTES
 
 _SPAWN_TRIES = 5
@@ -145,7 +145,7 @@ class Zygote:
         self._process.kill()
         self._process.wait()
         self._log.close()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        remove(self._scratch)
 
     def __enter__(self) -> Self:
         return self

@@ -163,6 +163,21 @@ def test_an_answer_to_another_request(
         pass
 
 
+DEEP = "import os\nfor _ in range(1500):\n    os.mkdir('a')\n    os.chdir('a')\nraise SystemExit(3)\n"
+
+
+def test_a_scratch_as_deep_as_it_likes(
+    archive: Callable[[Sequence[Entry]], Archive], temporary: Path
+) -> None:
+    target = archive([Entry("__main__.py", DEEP.encode())])
+    with (
+        pytest.raises(BadBundle, match="ended with 3"),
+        verified(target, lambda _: ONE, options(own=True)),
+    ):
+        pass
+    assert list(temporary.iterdir()) == []
+
+
 LEFT = "import os, sys\nnow = sys.argv[sys.argv.index('--json') + 1]\n{leaves}\n"
 
 

@@ -152,6 +152,24 @@ def test_processes_are_counted_as_well(zygote: Zygote) -> None:
     assert "processes, over 256" in worker.close().over
 
 
+DEEP = """
+import os
+for _ in range(1500):
+    os.mkdir("a")
+    os.chdir("a")
+"""
+
+
+def test_a_folder_as_deep_as_it_likes(worker: Worker) -> None:
+    """Neither the watch nor the removal ends the replay."""
+    assert _run(worker, DEEP) == ""
+    time.sleep(0.5)
+    with pytest.raises(wire.PeerGone):
+        _run(worker, "x = [bytearray(b'x' * (16 << 20)) for _ in range(64)]\nimport time; time.sleep(60)")
+    assert "MiB of memory" in worker.close().over
+    assert not worker._scratch.exists()
+
+
 def test_output_is_drained_and_capped(worker: Worker) -> None:
     assert _run(worker, "print('passed ' * 3_000_000, flush=True)") == ""
     worker.close()
