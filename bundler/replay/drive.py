@@ -11,7 +11,7 @@ from bundler.model.outcome import NotRun, Outcome, Why
 from bundler.replay import pool
 from bundler.replay.allowance import allowance_for
 from bundler.replay.record import Progress, Record
-from bundler.replay.runner import Job, Session, Unit
+from bundler.replay.runner import Job, Session, Unit, lacked_a_process
 from bundler.replay.zygote import Zygote
 
 Answers = Iterator[tuple[Unit, Mapping[str, Outcome]]]
@@ -48,7 +48,7 @@ def drive(record: Record, work: Work, jobs: int) -> None:
 
     The source kernel comes before what is held against it. On the device, cells that what ran beside
     them may explain are tried again alone, and what happens there counts. So are, on every ground, cells
-    for which the host had no process left: others of the same user may have had them.
+    for which the host had no process left: another candidate may have had them, or others of the same user.
     """
     every = [(candidate, work.units(candidate)) for candidate in record.candidates]
     waiting = [(candidate, units) for candidate, units in every if units]
@@ -78,7 +78,8 @@ class _Line:
         session = Session()
         put_off = []
         for unit, outcomes in self._work.run(self._job(candidate, units), session, units):
-            if (crowded and pool.crowded_out(outcomes)) or (not last and pool.lacked_a_process(outcomes)):
+            lacked = lacked_a_process(outcomes) or pool.was_refused(outcomes)
+            if (crowded and pool.crowded_out(outcomes)) or (lacked and not last):
                 put_off.append(unit)
             else:
                 self._record.cells.put(candidate, unit.case, pool.unless_exhausted(outcomes))

@@ -12,11 +12,13 @@ import time
 from pathlib import Path
 
 from bundler.replay.allowance import Allowance
+from bundler.replay.usage import bytes_below
 
 PRINTED_BYTES = 4000
 """What is kept of a worker's output, no more than evidence takes; the rest is read and dropped."""
-_PROCESSES = 256
-"""The most processes of a worker's group. RLIMIT_NPROC does not bind root, so they are counted too."""
+_THREADS = 512
+"""The most threads of a worker's group. RLIMIT_NPROC does not bind root, and a container's limit is the
+judge's and the other candidates' as well, so they are counted."""
 _MOST_LEFT_READS = 64
 _TICK_S = 0.2
 
@@ -33,7 +35,6 @@ class Guard(threading.Thread):
         self._stopped = threading.Event()
         self.printed = b""
         self.over = ""
-        self.start()
 
     def run(self) -> None:
         open_ = True
@@ -50,7 +51,8 @@ class Guard(threading.Thread):
     def stop(self) -> None:
         """End the thread, with a last look at what was printed."""
         self._stopped.set()
-        self.join()
+        if self.ident is not None:
+            self.join()
         for _ in range(_MOST_LEFT_READS):  # no more than a pipe holds, whoever still writes
             if not select.select([self._output], [], [], 0)[0] or not self._drain():
                 return
@@ -61,12 +63,12 @@ class Guard(threading.Thread):
         return bool(data)
 
     def _check(self) -> None:
-        processes, used = _group_use(self._pid)
-        if processes > _PROCESSES:
-            self._stop_it(f"had {processes} processes, over {_PROCESSES}")
+        threads, used = _group_use(self._pid)
+        if threads > _THREADS:
+            self._stop_it(f"had {threads} threads, over {_THREADS}")
         if used > self._allowance.memory_bytes:
             self._stop_it(f"used {used >> 20} MiB of memory, over {self._allowance.memory_bytes >> 20} MiB")
-        stored = _folder_bytes(self._scratch)
+        stored = bytes_below(str(self._scratch))
         if stored > self._allowance.scratch_bytes:
             self._stop_it(
                 f"wrote {stored >> 20} MiB to its folder, over {self._allowance.scratch_bytes >> 20} MiB"
@@ -84,8 +86,8 @@ def watch_state() -> str:
 
 
 def _group_use(pgid: int) -> tuple[int, int]:
-    """Processes of a group, and their resident bytes: anonymous and shared memory, no mapped files."""
-    processes = total = 0
+    """Threads of a group, and their resident bytes: anonymous and shared memory, no mapped files."""
+    threads = total = 0
     if watch_state() != "held":
         return 0, 0
     for entry in Path("/proc").iterdir():
@@ -94,20 +96,11 @@ def _group_use(pgid: int) -> tuple[int, int]:
         with contextlib.suppress(OSError, ValueError, IndexError):
             fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
             if int(fields[2]) == pgid:
-                processes += 1
+                threads += int(fields[17])
                 total += _resident((entry / "status").read_bytes())
-    return processes, total
+    return threads, total
 
 
 def _resident(status: bytes) -> int:
     kibibytes = re.findall(rb"^Rss(?:Anon|Shmem):\s+([0-9]+) kB$", status, re.MULTILINE)
     return sum(map(int, kibibytes)) << 10
-
-
-def _folder_bytes(folder: Path) -> int:
-    total = 0
-    for path, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                total += os.lstat(f"{path}/{name}").st_blocks * 512
-    return total

@@ -8,6 +8,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 from bundler.model.outcome import Crashed, Failed, NotRun, Outcome, TimedOut, Why
 from bundler.replay.device import Device
+from bundler.replay.runner import lacked_a_process
 
 _DEVICE_BYTES = 32 << 30
 """Of the device's memory for each candidate that runs on it: a case may need 20 GiB (inputs of over 2^31
@@ -32,17 +33,15 @@ def crowded_out(outcomes: Mapping[str, Outcome]) -> bool:
     )
 
 
-def lacked_a_process(outcomes: Mapping[str, Outcome]) -> bool:
-    """Whether a worker says that the host would start no process or thread more."""
-    return any(
-        isinstance(outcome, Failed) and outcome.resource == "no-process" for outcome in outcomes.values()
-    )
+def was_refused(outcomes: Mapping[str, Outcome]) -> bool:
+    """Whether something was not run since nothing could be started for it, say."""
+    return any(isinstance(o, NotRun) and o.why is Why.INFRASTRUCTURE for o in outcomes.values())
 
 
 def unless_exhausted(outcomes: Mapping[str, Outcome]) -> Mapping[str, Outcome]:
     """``outcomes``, or that they could not be had, where this process cannot start threads either.
 
-    What a worker says of that is a claim, so the host is asked.
+    What a worker says of that is a claim, so the host is asked, once that worker is gone.
     """
     if not lacked_a_process(outcomes) or _can_start_threads():
         return outcomes

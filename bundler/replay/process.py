@@ -19,6 +19,8 @@ from bundler.replay.guard import Guard
 from bundler.replay.removal import remove
 from bundler.worker import wire
 
+_START_TRIES, _START_S = 20, 0.2
+"""Longer than a guard takes to kill a candidate that has all the threads that there may be."""
 _GRACE_S = 2.0
 """How long a request may still be on its way once its answer is there."""
 
@@ -79,6 +81,7 @@ class Worker:
 
     def hello(self, seconds: float) -> None:
         """Wait until it is confined; no candidate's code ran yet. Raises SpawnFailed."""
+        _start(self._guard)
         deadline = time.monotonic() + seconds
         try:
             answer = wire.receive(self._pipes.responses, wire.Limits(), deadline=deadline, watch=self._pidfd)
@@ -94,7 +97,8 @@ class Worker:
         seconds: float,
         limits: wire.Limits,
     ) -> wire.Message:
-        """One request, one response. Raises wire.WireError, its DeadlinePassed and PeerGone among them.
+        """One request, one response. Raises wire.WireError, its DeadlinePassed and PeerGone among them, and
+        SpawnFailed where this process can start no thread.
 
         What lies in the pipe beforehand was never asked for, and an answer repeats its request's number,
         which nobody can know beforehand: a forged or belated answer cannot pass for that of a later request.
@@ -119,7 +123,7 @@ class Worker:
     ) -> wire.Message:
         deadline = time.monotonic() + seconds
         sender = threading.Thread(target=self._send, args=(header, parts), daemon=True)
-        sender.start()
+        _start(sender)
         try:
             return wire.receive(self._pipes.responses, limits, deadline=deadline, watch=self._pidfd)
         finally:
@@ -158,6 +162,16 @@ class Worker:
     def printed(self) -> bytes:
         """The first bytes that it printed."""
         return self._guard.printed
+
+
+def _start(thread: threading.Thread) -> None:
+    """Start it, perhaps a little later: a candidate may have all that there may be. Raises SpawnFailed."""
+    for attempt in range(_START_TRIES):
+        try:
+            return thread.start()
+        except RuntimeError:
+            time.sleep(_START_S if attempt < _START_TRIES - 1 else 0)
+    raise SpawnFailed("this process could start no thread more")
 
 
 def _has_ended(pidfd: int) -> bool:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from bundler.judge.claims import Raised
 from bundler.model.experiment import Candidate, Case, Experiment, Language
-from bundler.model.outcome import Crashed, Mark, NotRun, Outcome, Passed, TimedOut, Why
+from bundler.model.outcome import Crashed, Failed, Mark, NotRun, Outcome, Passed, TimedOut, Why
 from bundler.replay.allowance import Allowance
 from bundler.replay.process import Ended, SpawnFailed, Worker
 from bundler.replay.zygote import Zygote
@@ -91,6 +91,13 @@ Ask = Callable[[Worker, Unit], Mapping[str, Outcome]]
 """Ask a worker for one unit: an outcome for each of its grounds. Raises Lost when the worker cannot go on."""
 
 
+def lacked_a_process(outcomes: Mapping[str, Outcome]) -> bool:
+    """Whether a worker says that the host would start no process or thread more."""
+    return any(
+        isinstance(outcome, Failed) and outcome.resource == "no-process" for outcome in outcomes.values()
+    )
+
+
 def run_units(
     job: Job, zygote: Zygote, units: Iterable[Unit], ask: Ask, session: Session
 ) -> Iterator[tuple[Unit, Mapping[str, Outcome]]]:
@@ -145,10 +152,10 @@ class _Line:
             self.end()
         fresh = self._worker is None
         try:
-            return ask(self._worker or self._start(), unit)
+            return self._unless_it_took_all(ask(self._worker or self._start(), unit))
         except _ImportFailed as failed:
             self._import_failed = failed.outcome
-            return dict.fromkeys(unit.grounds, failed.outcome)
+            return self._unless_it_took_all(dict.fromkeys(unit.grounds, failed.outcome))
         except SpawnFailed as reason:
             self.end()
             outcome: Outcome = NotRun(why=Why.INFRASTRUCTURE, detail=str(reason)[:1000])
@@ -159,6 +166,12 @@ class _Line:
         again = len(unit.grounds) > 1 or (not fresh and not isinstance(outcome, TimedOut))
         self.ruined = not fresh
         return None if again else dict.fromkeys(unit.grounds, outcome)
+
+    def _unless_it_took_all(self, outcomes: Mapping[str, Outcome]) -> Mapping[str, Outcome]:
+        """``outcomes``; a process that says that the host starts no more is ended before that is tried."""
+        if lacked_a_process(outcomes):
+            self.end()
+        return outcomes
 
     def _lost(self, lost: Lost) -> Outcome:
         """The outcome of a unit whose process is lost; how that ended says it where nothing else does."""

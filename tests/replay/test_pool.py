@@ -107,14 +107,15 @@ def test_alone_the_first_try_counts(small: Small) -> None:
 LACKING = Failed(phase=Phase.COMPILE, error="BlockingIOError: [Errno 11] ptxas", resource="no-process")
 
 
-def test_what_lacked_a_process_is_tried_again_even_alone(small: Small) -> None:
-    """Others of the same user had them all, and have ended since."""
+@pytest.mark.parametrize("lacking", [LACKING, NotRun(why=Why.INFRASTRUCTURE, detail="no process")])
+def test_what_lacked_a_process_is_tried_again_even_alone(small: Small, lacking: Outcome) -> None:
+    """Others of the same user had them all, or another candidate, and have ended since."""
     tries: list[str] = []
 
     def run(job: Job, session: Session, its: list[Unit]) -> Answers:
         for unit in its:
             name = f"{job.candidate.id} on {unit.case.id}"
-            yield unit, {"device": Passed() if name in tries else LACKING}
+            yield unit, {"device": Passed() if name in tries else lacking}
             tries.append(name)
 
     cells = _driven(small, run, jobs=1)

@@ -148,8 +148,8 @@ def test_processes_are_counted_as_well(zygote: Zygote) -> None:
     worker = zygote.spawn(Allowance(memory_bytes=64 << 30))
     worker.hello(30)
     with pytest.raises(wire.PeerGone):
-        _run(worker, "import os, time\nfor _ in range(400): os.fork() or time.sleep(60)\ntime.sleep(60)")
-    assert "processes, over 256" in worker.close().over
+        _run(worker, "import os, time\nfor _ in range(600): os.fork() or time.sleep(60)\ntime.sleep(60)")
+    assert "threads, over 512" in worker.close().over
 
 
 DEEP = """
@@ -168,6 +168,36 @@ def test_a_folder_as_deep_as_it_likes(worker: Worker) -> None:
         _run(worker, "x = [bytearray(b'x' * (16 << 20)) for _ in range(64)]\nimport time; time.sleep(60)")
     assert "MiB of memory" in worker.close().over
     assert not worker._scratch.exists()
+
+
+def test_threads_are_counted_as_well(zygote: Zygote) -> None:
+    """A container's limit on them is the judge's too."""
+    worker = zygote.spawn(Allowance(memory_bytes=64 << 30))
+    worker.hello(30)
+    start = (
+        "import threading, time\nfor _ in range(600): threading.Thread(target=time.sleep, args=(60,)).start()"
+    )
+    with pytest.raises(wire.PeerGone):
+        _run(worker, f"{start}\ntime.sleep(60)")
+    assert "threads, over 512" in worker.close().over
+
+
+def test_the_judge_waits_for_a_thread(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another candidate has them all, until its guard sees that; for longer, the cell has no outcome."""
+    refusals = iter(range(3))
+    start = threading.Thread.start
+
+    def refuse(self: threading.Thread) -> None:
+        for _ in refusals:
+            raise RuntimeError("can't start new thread")
+        start(self)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert _run(worker, "x = 1") == ""
+    refusals = iter(range(1000))
+    monkeypatch.setattr("bundler.replay.process._START_S", 0)
+    with pytest.raises(SpawnFailed, match="could start no thread"):
+        _run(worker, "x = 1")
 
 
 def test_output_is_drained_and_capped(worker: Worker) -> None:

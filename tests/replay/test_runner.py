@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bundler.model.outcome import Crashed, Failed, Mark, NotRun, Outcome, Passed, TimedOut, Why
+from bundler.model.outcome import Crashed, Failed, Mark, NotRun, Outcome, Passed, Phase, TimedOut, Why
 from bundler.replay.process import Ended
 from bundler.replay.runner import Job, Lost, Session, Unit, lost_when, run_units
 from bundler.worker import wire
@@ -76,6 +76,26 @@ def test_a_limit_that_was_crossed_is_the_detail(job: Job) -> None:
 
     outcomes = _run(job, FakeZygote(behaviour))
     assert set(outcomes.values()) == {Crashed(detail="used 9 GiB of memory, over 8 GiB")}
+
+
+@pytest.mark.parametrize("phase", ["load", "call"])
+def test_a_process_that_says_that_there_are_none_left_is_ended_first(job: Job, phase: str) -> None:
+    """Its own threads may be all that the host starts; whoever asks the host afterwards is told the truth."""
+    lacking = Failed(phase=Phase.RUN, error="RuntimeError: can't start new thread", resource="no-process")
+    raised = {
+        "phase": "run",
+        "errors": [["RuntimeError", "can't start new thread"]],
+        "resource": "no-process",
+    }
+    zygote = FakeZygote(lambda header, worker: {"raised": raised} if phase == "load" else {})
+
+    def ask(worker: Any, unit: Unit) -> Mapping[str, Outcome]:
+        return {GROUND: lacking}
+
+    units = [Unit(case, (GROUND,)) for case in job.experiment.expand()]
+    for _, outcomes in run_units(job, zygote, units, ask, Session()):  # type: ignore[arg-type]
+        assert isinstance(outcomes[GROUND], Failed)
+        assert all(worker.closed for worker in zygote.workers)
 
 
 def test_a_case_that_never_ends_is_not_tried_twice(job: Job) -> None:
