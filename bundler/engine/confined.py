@@ -81,7 +81,7 @@ def confined(request: Request, places: Places) -> Iterator[Started]:
         started.give_up()
         process.wait()
         assert process.stdout is not None
-        reason = process.stdout.read().decode().strip()
+        reason = process.stdout.read().decode(errors="replace").strip()
         started.close_pipes()
     if reason:
         raise NotConfined(reason)

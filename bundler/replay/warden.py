@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from bundler.replay.usage import bytes_below, threads_below
+from bundler.replay.usage import overfull, threads_below
 from bundler.worker import sandbox
 from bundler.worker.landlock import NotHere
 
@@ -28,6 +28,7 @@ STOP = b"t"
 """Let it end with what it has, as by SIGTERM."""
 GIVE_UP = b"k"
 """Kill it, and all that it started."""
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 _LOOK_S = 1.0
 _END_S = 60.0
 """How long what was killed may take to end: a driver takes a device's memory back meanwhile."""
@@ -66,8 +67,8 @@ class Refused(Exception):
 
 def main() -> None:
     """Serve one order, and exit as the replayer did."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for number in _ENDING:
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     order = Order(**json.loads(_line()))
     sandbox.make_undumpable()
@@ -82,13 +83,12 @@ def main() -> None:
 
 
 def _line() -> bytes:
-    data = b""
-    while not data.endswith(b"\n"):
-        more = os.read(0, 1 << 16)
-        if not more:
-            sys.exit(1)  # the asker is gone
-        data += more
-    return data
+    """One line, and no byte more: a wish may come right behind it."""
+    with open(0, "rb", buffering=0, closefd=False) as stdin:
+        line = stdin.readline()
+    if not line.endswith(b"\n"):
+        sys.exit(1)  # the asker is gone
+    return line
 
 
 def _enter_domain() -> None:
@@ -164,11 +164,11 @@ class _Ward:
         if self._pid == 0:
             _become(self._order, stdin, say, asked)
         os.close(say)
+        os.write(self._held, self._order.said.encode())  # with a reader here: the child may be gone by now
         os.close(stdin)
-        os.write(self._held, self._order.said.encode())
         with os.fdopen(said, "rb") as answer:
             if reason := answer.read():  # empty once it was executed
-                raise Refused(reason.decode())
+                raise Refused(reason.decode(errors="replace"))  # it may be cut within a letter
 
     def _follow(self) -> None:
         """Until it ends, is given up, uses too much, or was alone for too long."""
@@ -192,16 +192,17 @@ class _Ward:
 
     def _uses_too_much(self) -> bool:
         threads = threads_below(os.getpid())
-        stored = bytes_below(self._order.folder)
+        stored = overfull(self._order.folder, self._order.most_bytes)
         if threads > self._order.most_threads:
             self._over = f"had {threads} threads, over {self._order.most_threads}"
-        elif stored > self._order.most_bytes:
-            self._over = f"wrote {stored >> 20} MiB to its folder, over {self._order.most_bytes >> 20} MiB"
+        elif stored:
+            self._over = stored
         return bool(self._over)
 
     def _end(self) -> None:
         """Kill all of this domain but this process, at once: nothing can be forked meanwhile."""
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for number in _ENDING:
+            signal.signal(number, signal.SIG_IGN)
         until = time.monotonic() + _END_S
         while time.monotonic() < until:
             with contextlib.suppress(ProcessLookupError):
@@ -225,7 +226,7 @@ def _become(order: Order, stdin: int, say: int, asked: int) -> NoReturn:
     """The replayer, once it is confined. ``say`` takes why it is not; executing closes it."""
     try:
         os.setsid()
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
+        for number in (*_ENDING, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         os.dup2(stdin, 0)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

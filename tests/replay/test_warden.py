@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
-import platform
 import signal
 import struct
 import subprocess
@@ -20,12 +18,11 @@ import pytest
 
 from bundler.replay import warden
 from bundler.replay.usage import bytes_below, threads_below
-from bundler.worker import landlock, sandbox
+from bundler.worker import sandbox
+from tests.engine.conftest import CONFINES
+from tests.engine.processes import running_from
 
-pytestmark = pytest.mark.skipif(
-    landlock.version() < landlock.SCOPES_VERSION or platform.machine() != "x86_64",
-    reason="this kernel cannot confine a replayer",
-)
+pytestmark = CONFINES
 REPOSITORY = Path(__file__).parents[2]
 READABLE = ("/usr", "/lib", "/lib64", "/bin", "/proc", sys.prefix, sys.base_prefix)
 
@@ -41,7 +38,9 @@ def order(folder: Path, program: str) -> warden.Order:
     return warden.Order(command, {}, str(folder), limits, "\n")
 
 
-def start(order: warden.Order, before: Callable[[], None] | None = None) -> subprocess.Popen[bytes]:
+def start(
+    order: warden.Order, before: Callable[[], None] | None = None, behind: bytes = b""
+) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE
     process = subprocess.Popen(
         [sys.executable, "-m", warden.MODULE],
@@ -49,7 +48,7 @@ def start(order: warden.Order, before: Callable[[], None] | None = None) -> subp
         preexec_fn=before,  # noqa: PLW1509
     )  # fmt: skip
     assert process.stdin is not None
-    process.stdin.write(order.line())
+    process.stdin.write(order.line() + behind)
     process.stdin.flush()
     return process
 
@@ -95,15 +94,6 @@ def started(process: subprocess.Popen[bytes], folder: Path) -> None:
         time.sleep(0.05)
 
 
-def left_of(folder: Path) -> list[int]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if f"{folder}/x".encode() in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-    return found
-
-
 def test_what_it_says_is_passed_on(tmp_path: Path) -> None:
     program = "import sys; print('no'); print('yes', file=sys.stderr); sys.exit(len(sys.stdin.read(1)) + 4)"
     assert ended(start(order(tmp_path, program))) == (5, "", "yes\n")
@@ -118,7 +108,7 @@ def test_nothing_is_left_when_it_ends(tmp_path: Path) -> None:
     process = start(order(tmp_path, STUBBORN.replace("LAST", "sys.exit(3)")))
     assert ended(process) == (3, "", "")
     assert len(list(tmp_path.glob("x*"))) > 1
-    assert left_of(tmp_path) == []
+    assert running_from(tmp_path) == []
 
 
 @pytest.mark.parametrize("wish", [warden.GIVE_UP, b""], ids=["given up", "the asker is gone"])
@@ -129,7 +119,7 @@ def test_nothing_is_left_when_it_is_ended(tmp_path: Path, wish: bytes) -> None:
     process.stdin.write(wish)
     process.stdin.close()
     assert ended(process) == (137, "", "")
-    assert left_of(tmp_path) == []
+    assert running_from(tmp_path) == []
 
 
 def test_a_signal_to_the_warden_ends_it_all(tmp_path: Path) -> None:
@@ -137,7 +127,7 @@ def test_a_signal_to_the_warden_ends_it_all(tmp_path: Path) -> None:
     started(process, tmp_path)
     process.terminate()
     assert ended(process) == (143, "", "")
-    assert left_of(tmp_path) == []
+    assert running_from(tmp_path) == []
 
 
 def test_it_may_end_with_what_it_has(tmp_path: Path) -> None:
@@ -154,6 +144,14 @@ time.sleep(60)
     process.stdin.write(warden.STOP)
     process.stdin.flush()
     assert ended(process) == (7, "", "")
+
+
+@pytest.mark.parametrize(("wish", "status"), [(warden.STOP, 143), (warden.GIVE_UP, 137)])
+def test_a_wish_right_behind_the_order(tmp_path: Path, wish: bytes, status: int) -> None:
+    """As by a Ctrl-C while the warden is still being started: it has both in one piece."""
+    asked = order(tmp_path, "import time; time.sleep(60)")
+    process = start(asked, behind=wish)
+    assert ended(process) == (status, "", "")
 
 
 def test_its_stdin_ends_with_the_asker(tmp_path: Path) -> None:
@@ -175,7 +173,7 @@ def test_too_much(tmp_path: Path, limit: dict[str, Any], does: str, said: str) -
     status, _, printed = ended(start(replace(order(tmp_path, program), **limit)))
     assert status == 137
     assert printed.startswith(f"the replayer was ended: it {said}")
-    assert left_of(tmp_path) == []
+    assert running_from(tmp_path) == []
 
 
 # --- where it is not started ------------------------------------------------------------------------------
@@ -184,6 +182,31 @@ def test_too_much(tmp_path: Path, limit: dict[str, Any], does: str, said: str) -
 def test_what_cannot_be_executed(tmp_path: Path) -> None:
     status, said, _ = ended(start(replace(order(tmp_path, ""), command=("/nowhere",))))
     assert (status, said) == (1, "[Errno 2] No such file or directory: '/nowhere'\n")
+
+
+def test_why_it_was_not_started_is_told_however_soon_it_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its stdin has no reader any more when it is spoken to."""
+
+    def fork() -> int:
+        if child := os.fork():
+            os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        return child
+
+    monkeypatch.setattr(warden, "_fork", fork)
+    ward = warden._Ward(order(tmp_path / "missing", ""))
+    with pytest.raises(warden.Refused, match="No such file"):
+        ward._start()
+    os.waitpid(ward._pid, 0)
+    os.close(ward._held)
+
+
+@pytest.mark.parametrize("start_of_it", ["/", "//"])
+def test_a_reason_that_is_cut_within_a_letter(tmp_path: Path, start_of_it: str) -> None:
+    command = (start_of_it + "é" * 600,)
+    status, said, _ = ended(start(replace(order(tmp_path, ""), command=command)))
+    assert (status, said[:28]) == (1, "[Errno 36] File name too lon")
 
 
 def _without(number: int) -> None:
@@ -244,3 +267,19 @@ def test_what_is_counted(tmp_path: Path) -> None:
     (tmp_path / "a/b/file").write_bytes(bytes(1 << 20))
     (tmp_path / "link").symlink_to("/usr")
     assert 1 << 20 <= bytes_below(str(tmp_path)) < 2 << 20
+
+
+def test_folders_deeper_than_python_recurses_are_counted(tmp_path: Path) -> None:
+    depth = sys.getrecursionlimit() + 100
+    at = tmp_path
+    for _ in range(depth):
+        at = at / "d"
+        at.mkdir()
+    (at / "file").write_bytes(bytes(64 << 10))
+    try:
+        assert bytes_below(str(tmp_path)) >= 64 << 10
+    finally:  # what removes temporary files recurses
+        (at / "file").unlink()
+        while at != tmp_path:
+            at.rmdir()
+            at = at.parent
