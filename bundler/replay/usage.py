@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -22,15 +25,50 @@ def threads_below(ancestor: int) -> int:
     return sum(found[pid][1] for pid in below - {ancestor})
 
 
-def bytes_below(folder: str) -> int:
-    """What is stored in a folder of a stranger's making, which may be deep; what it closed is not seen."""
+_ENTRY_BYTES = 4096
+"""What a file counts at least: a name and an inode take room as well, and time to look at."""
+_CLOSED = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
+
+
+class Hidden(Exception):
+    """Something in a folder cannot be counted; ``str`` says why, of whoever made it."""
+
+
+def overfull(folder: str, most: int) -> str:
+    """What a stranger did who has more than ``most`` bytes in his folder, or hides there what he has; else
+    empty."""
+    try:
+        stored = bytes_below(folder, most)
+    except Hidden as how:
+        return str(how)
+    return f"wrote {stored >> 20} MiB to its folder, over {most >> 20} MiB" if stored > most else ""
+
+
+def bytes_below(folder: str, most: int = sys.maxsize) -> int:
+    """What is stored in a folder of a stranger's making, which may be deep; no more is counted than ``most``
+    and one file.
+
+    What he deleted and holds open is not seen. Raises Hidden.
+    """
     total, waiting = 0, [folder]
     while waiting:
         path = waiting.pop()
-        with contextlib.suppress(OSError), os.scandir(path) as entries:
+        with _counted(), os.scandir(path) as entries:
             for entry in entries:
-                with contextlib.suppress(OSError):
-                    total += entry.stat(follow_symlinks=False).st_blocks * 512
+                with _counted():
+                    total += max(entry.stat(follow_symlinks=False).st_blocks * 512, _ENTRY_BYTES)
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
+                if total > most:
+                    return total
     return total
+
+
+@contextlib.contextmanager
+def _counted() -> Iterator[None]:
+    """What is gone by now is left out."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _CLOSED:
+            raise Hidden(f"has what cannot be counted in its folder: {error.strerror}") from None
