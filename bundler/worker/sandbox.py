@@ -100,6 +100,9 @@ def _attempt(step: Callable[[], None]) -> str:
 
 # --- resource limits -------------------------------------------------------------------------------
 
+_MOST_STEPS = 64
+"""Each of as many processes as a worker may have: the room for those of its user that it does not see."""
+
 
 def _set_limits(limits: Confinement) -> None:
     wanted = {
@@ -131,10 +134,7 @@ def _limit_processes(more: int) -> None:
         resource.setrlimit(resource.RLIMIT_NPROC, (limit, hard))
         if _can_fork():
             return _limit(resource.RLIMIT_NPROC, limit + more)
-    return _limit(resource.RLIMIT_NPROC, hard)
-
-
-_MOST_STEPS = 64
+    return _limit(resource.RLIMIT_NPROC, limit)
 
 
 def _can_fork() -> bool:

@@ -8,6 +8,7 @@ import json
 import mmap
 import os
 import platform
+import resource
 import signal
 import socket
 import subprocess
@@ -475,20 +476,38 @@ def test_processes_that_cannot_be_seen_take_none_of_a_workers(
     monkeypatch.setattr(sandbox, "_threads_of_user", lambda uid: 0)
     child = os.fork()
     if child == 0:
-        if os.getuid() == 0:
-            os.setresuid(54321, 54321, 54321)
-        idle = [_idle() for _ in range(others)]
-        sandbox._limit_processes(10)
-        started = 0
-        with contextlib.suppress(BlockingIOError):
-            while started < 100:
-                idle.append(_idle())
-                started += 1
-        for one in idle:
-            os.kill(one, signal.SIGKILL)
-        os._exit(started)
+        idle, started = [], 0
+        try:
+            if os.getuid() == 0:
+                os.setresuid(54321, 54321, 54321)
+            idle += [_idle() for _ in range(others)]
+            sandbox._limit_processes(10)
+            with contextlib.suppress(BlockingIOError):
+                while started < 100:
+                    idle.append(_idle())
+                    started += 1
+        finally:
+            for one in idle:
+                os.kill(one, signal.SIGKILL)
+            os._exit(started)
     started = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert 10 <= started <= 20
+
+
+def test_where_nothing_can_be_started_a_limit_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cgroup's limit was reached, say: that one may be lifted later."""
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+    monkeypatch.setattr(sandbox, "_threads_of_user", lambda uid: 0)
+    monkeypatch.setattr(sandbox, "_can_fork", lambda: False)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            sandbox._limit_processes(10)
+            status = 0 if resource.getrlimit(resource.RLIMIT_NPROC)[1] <= 640 else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def _idle() -> int:
@@ -509,11 +528,11 @@ def test_without_proc_the_report_says_so(tmp_path: Path, monkeypatch: pytest.Mon
     assert report["resource-limits"] == report["seccomp"] == "held"
 
 
-@pytest.mark.parametrize("abi", range(1, landlock.version() + 1))
+@pytest.mark.parametrize("version", range(1, landlock.version() + 1))
 def test_every_version_of_landlock_has_its_rules(
-    abi: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(landlock, "version", lambda: abi)
+    monkeypatch.setattr(landlock, "version", lambda: version)
     said, report = _confined(lambda: Path("/etc/hostname").read_bytes(), tmp_path)
     assert report["landlock"] == "held"
     assert said == "Permission denied"
