@@ -15,6 +15,10 @@ _FEWEST_ROUNDS, _MOST_ROUNDS = 8, 200
 
 _now_s = time.perf_counter
 
+Pair = tuple[float, float]
+Rounds = Callable[[int, int, bool], tuple[float, bool]]
+"""Takes how many, for how many the block is, and whether with the call; gives as ``rounds`` below."""
+
 
 def time_rounds(
     timer: RemoteTimer, order: Callable[[int], Sequence[int]], *, calls_a_round: int, without: bool
@@ -31,21 +35,15 @@ def time_rounds(
         answer = timer.do("rounds", order=buffers, call=call, most=most)
         return _now_s() - started, answer.covered
 
-    few = [rounds(n * _FEWEST_ROUNDS, 2 * _FEWEST_ROUNDS, True)[0] for n in (1, 2)]
-    each = max((few[1] - few[0]) / _FEWEST_ROUNDS, 1e-6)
-    count = int(min(_MOST_ROUNDS, max(_FEWEST_ROUNDS, _ROUNDS_S / each)))
-    # The driver enqueues some thousand launches, then waits for the device: fewer rounds of calls with many.
-    while count > _FEWEST_ROUNDS and not rounds(2 * count, 2 * count, True)[1]:
-        count = max(_FEWEST_ROUNDS, count // 2)
-    with_call: list[tuple[float, float]] = []
-    late: list[tuple[float, float]] = []
-    without_call: list[tuple[float, float]] = []
+    count = _as_many_as_fit(rounds)
+    with_call: list[Pair] = []
+    late: list[Pair] = []
+    without_call: list[Pair] = []
     for _ in range(_MOST_REPEATS):
-        once, twice = (rounds(n * count, 2 * count, True) for n in (1, 2))
-        (with_call if once[1] and twice[1] else late).append((once[0], twice[0]))
+        pair, covered = _pair(rounds, count, True)
+        (with_call if covered else late).append(pair)
         if without:
-            alone = [rounds(n * count, 2 * count, False)[0] for n in (1, 2)]
-            without_call.append((alone[0], alone[1]))
+            without_call.append(_pair(rounds, count, False)[0])
         if len(with_call) == _REPEATS:
             break
     covered = len(with_call) >= _FEWEST_REPEATS
@@ -55,3 +53,20 @@ def time_rounds(
         without_call=tuple(without_call),
         covered=covered,
     )
+
+
+def _as_many_as_fit(rounds: Rounds) -> int:
+    """So many rounds, N, that take long enough and that 2N of are all behind the block."""
+    few = [rounds(n * _FEWEST_ROUNDS, 2 * _FEWEST_ROUNDS, True)[0] for n in (1, 2)]
+    each = max((few[1] - few[0]) / _FEWEST_ROUNDS, 1e-6)
+    count = int(min(_MOST_ROUNDS, max(_FEWEST_ROUNDS, _ROUNDS_S / each)))
+    # The driver enqueues some thousand launches, then waits for the device: fewer rounds of calls with many.
+    while count > _FEWEST_ROUNDS and not rounds(2 * count, 2 * count, True)[1]:
+        count = max(_FEWEST_ROUNDS, count // 2)
+    return count
+
+
+def _pair(rounds: Rounds, count: int, call: bool) -> tuple[Pair, bool]:
+    """Seconds for N and for 2N rounds, and whether all were behind their block."""
+    once, twice = (rounds(n * count, 2 * count, call) for n in (1, 2))
+    return (once[0], twice[0]), once[1] and twice[1]

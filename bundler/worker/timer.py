@@ -222,9 +222,7 @@ class Timer:
             returned = self._round(which, call)
         spent_ns = _now_ns() - started
         covered = not gpu.reached(first)
-        if (
-            call and not covered
-        ):  # a call takes longer to enqueue than it did at first: so does the next block
+        if call and not covered:  # it takes longer to enqueue than when warmed up: so does the next block
             self._enqueue_ns = max(self._enqueue_ns, spent_ns // len(order))
         gpu.finish()
         if call and self._graph is None:
