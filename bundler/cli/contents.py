@@ -33,7 +33,7 @@ def contents(loaded: Loaded) -> dict[str, Any]:
 
 def _slow(experiment: Experiment) -> dict[str, list[str]]:
     """By ground, the cases that are run there only where slow cells are asked for."""
-    found = {ground: [case.id for case in experiment.expand() if ground in case.slow] for ground in Ground}
+    found = {ground: [case.id for case in experiment.slow_cases(ground)] for ground in Ground}
     return {ground.value: cases for ground, cases in found.items() if cases}
 
 

@@ -79,7 +79,7 @@ class Selection:
             jobs=self.jobs,
             time=self.time,
             # Only where it says something: a bundler in an older bundle does not know the option.
-            slow=self.slow and any(case.slow for case in experiment.expand()),
+            slow=self.slow and bool(experiment.slow_cases(*Ground)),
         )
 
     def _architectures(self, loaded: Loaded) -> tuple[int, ...]:

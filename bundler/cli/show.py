@@ -66,10 +66,11 @@ def _facts(loaded: Loaded) -> Table:
 
 
 def _cases(loaded: Loaded) -> str:
-    cases, sets = loaded.experiment.expand(), loaded.experiment.harness.sets
-    slow = [f"{n} slow on {ground}" for ground in Ground if (n := sum(ground in case.slow for case in cases))]
+    experiment = loaded.experiment
+    slow = [f"{n} slow on {ground}" for ground in Ground if (n := len(experiment.slow_cases(ground)))]
     left_out = f"; {', '.join(slow)} (run with --slow)" if slow else ""
-    return f"{count(len(cases), 'case')}, {count(sets, 'set')} of values each{left_out}"
+    cases, sets = count(len(experiment.expand()), "case"), count(experiment.harness.sets, "set")
+    return f"{cases}, {sets} of values each{left_out}"
 
 
 def _arms(loaded: Loaded) -> Table:

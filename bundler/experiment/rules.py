@@ -179,7 +179,7 @@ def _slow_unrun(experiment: Experiment, recorded: Recorded, ground: Ground) -> l
         for case, outcome in row.items()
         if ran(outcome)
     }
-    return [case.id for case in experiment.expand() if ground in case.slow and case.id not in there]
+    return [case.id for case in experiment.slow_cases(ground) if case.id not in there]
 
 
 def harness(source: bytes, experiment: Experiment) -> Iterator[Finding]:

@@ -203,6 +203,10 @@ class Experiment(Frozen):
         """Every case, in the order of the groups, the last axis fastest."""
         return expanded(self.cases)
 
+    def slow_cases(self, *grounds: Ground) -> tuple[Case, ...]:
+        """Those that are slow on any of the grounds."""
+        return tuple(case for case in self.expand() if set(grounds) & set(case.slow))
+
 
 def _unique(what: str, names: list[str]) -> None:
     seen: set[str] = set()

@@ -149,7 +149,7 @@ class Record:
                 grounds=self.request.grounds(),
                 candidates=self.request.candidates,
                 cases=self.request.cases,
-                slow=self.request.slow if any(case.slow for case in self.experiment.expand()) else None,
+                slow=self.request.slow if self.experiment.slow_cases(*Ground) else None,
             ),
             judge_isolation=self.judge_isolation,
             grounds={name: self._report(name, grid) for name, grid in cells.items()},
