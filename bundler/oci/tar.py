@@ -37,7 +37,7 @@ def aligned_header(path: str, *, size: int, offset: int) -> bytes:
     plain = file_header(path, size=size)
     if (offset + len(plain)) % CLONE_BYTES == 0:
         return plain
-    return _header(path, size=size, mode=0o644, kind=b"0", align=offset)
+    return _header(path, size=size, mode=0o644, kind=b"0", aligned_at=offset)
 
 
 def folder_header(path: str) -> bytes:
@@ -50,14 +50,14 @@ def padding(size: int) -> bytes:
     return b"\0" * (-size % BLOCK_BYTES)
 
 
-def _header(path: str, *, size: int, mode: int, kind: bytes, align: int | None = None) -> bytes:
+def _header(path: str, *, size: int, mode: int, kind: bytes, aligned_at: int | None = None) -> bytes:
     records = b""
     if not path.isascii() or len(path) > _NAME_BYTES:
         records += _pax_record("path", path)
     if size > _MAX_USTAR_SIZE:
         records += _pax_record("size", str(size))
-    if align is not None:
-        records += _comment(-(align + 2 * BLOCK_BYTES + len(records)) % CLONE_BYTES)
+    if aligned_at is not None:
+        records += _comment(-(aligned_at + 2 * BLOCK_BYTES + len(records)) % CLONE_BYTES)
     # Readers that know PAX replace these by the records; the others get something that fits.
     name = path.encode("ascii", "replace")[:_NAME_BYTES]
     main = _ustar(name, size=min(size, _MAX_USTAR_SIZE), mode=mode, kind=kind)
