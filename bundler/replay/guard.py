@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from bundler.replay.allowance import Allowance
-from bundler.replay.usage import bytes_below
+from bundler.replay.usage import overfull
 
 PRINTED_BYTES = 4000
 """What is kept of a worker's output, no more than evidence takes; the rest is read and dropped."""
@@ -68,11 +68,8 @@ class Guard(threading.Thread):
             self._stop_it(f"had {threads} threads, over {_THREADS}")
         if used > self._allowance.memory_bytes:
             self._stop_it(f"used {used >> 20} MiB of memory, over {self._allowance.memory_bytes >> 20} MiB")
-        stored = bytes_below(str(self._scratch))
-        if stored > self._allowance.scratch_bytes:
-            self._stop_it(
-                f"wrote {stored >> 20} MiB to its folder, over {self._allowance.scratch_bytes >> 20} MiB"
-            )
+        if how := overfull(str(self._scratch), self._allowance.scratch_bytes):
+            self._stop_it(how)
 
     def _stop_it(self, why: str) -> None:
         self.over = self.over or why

@@ -129,14 +129,30 @@ for _ in range(64):
 """
 
 
+DEEPEST = """
+import os
+for _ in range(20):
+    os.mkdir("a" * 250)
+    os.chdir("a" * 250)
+open("file", "w").close()
+"""
+
+
 @pytest.mark.parametrize(
     ("code", "says"),
     [
         ("x = [bytearray(b'x' * (16 << 20)) for _ in range(64)]", "MiB of memory, over 300 MiB"),
         (SHARED, "MiB of memory, over 300 MiB"),
         ("for n in range(8): open(str(n), 'wb').write(b'x' * (8 << 20))", "MiB to its folder, over 20 MiB"),
+        ("for n in range(9000): open(str(n), 'w').close()", "MiB to its folder, over 20 MiB"),
+        (DEEPEST, "what cannot be counted in its folder: File name too long"),
+        pytest.param(
+            "import os; os.mkdir('x', 0o300)",
+            "what cannot be counted in its folder: Permission denied",
+            marks=pytest.mark.skipif(os.getuid() == 0, reason="nothing is closed to root"),
+        ),
     ],
-    ids=["private memory", "shared memory", "disk"],
+    ids=["private memory", "shared memory", "disk", "files with nothing in them", "a long way", "closed"],
 )
 def test_what_it_may_not_use(worker: Worker, code: str, says: str) -> None:
     with pytest.raises(wire.PeerGone):

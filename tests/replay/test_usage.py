@@ -1,0 +1,48 @@
+"""What a stranger has in a folder, and what he would rather not have counted."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bundler.replay.removal import remove
+from bundler.replay.usage import overfull
+from tests.replay.test_removal import _deep
+
+
+def test_every_file_counts(tmp_path: Path) -> None:
+    """An empty one takes an inode, and its folder's walk takes time."""
+    for number in range(300):
+        (tmp_path / str(number)).touch()
+    assert overfull(str(tmp_path), 2 << 20) == ""
+    assert overfull(str(tmp_path), 1 << 20) == "wrote 1 MiB to its folder, over 1 MiB"
+
+
+def test_a_folder_that_is_too_deep_to_look_into(tmp_path: Path) -> None:
+    _deep(tmp_path, "a" * 250, 20)
+    said = overfull(str(tmp_path), 1 << 30)
+    remove(tmp_path)  # what removes temporary files may not be up to it
+    assert said == "has what cannot be counted in its folder: File name too long"
+
+
+def test_a_folder_that_is_closed(tmp_path: Path) -> None:
+    """Whoever made it writes to it nevertheless."""
+    (tmp_path / "x").mkdir(mode=0o300)
+    if os.getuid() == 0:
+        assert overfull(str(tmp_path), 1 << 30) == ""
+    child = os.fork()
+    if child == 0:
+        os.chdir(tmp_path)
+        if os.getuid() == 0:
+            os.chown("x", 65534, 65534)
+            os.setresuid(65534, 65534, 65534)
+        os._exit("Permission denied" not in overfull(".", 1 << 30))
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("target", ["/root", "nowhere", "."])
+def test_a_link_is_not_followed(target: str, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(target)
+    assert overfull(str(tmp_path), 8192) == ""
