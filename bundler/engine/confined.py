@@ -21,7 +21,7 @@ import bundler
 from bundler.engine.lifeline import HELD
 from bundler.engine.process import Places, Started
 from bundler.replay import warden
-from bundler.replay.allowance import Allowance, confinement
+from bundler.replay.allowance import PASSED_ON, Allowance, confinement
 from bundler.replay.request import Request
 
 NOBODY = 65534
@@ -30,9 +30,9 @@ _DAY_S = 86400
 _GPU_NODES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
 """What NVIDIA's driver makes on Linux, and under WSL2."""
 _PASSED_ON = (
-    "PATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONHOME", "PYTHONUTF8", "LANG", "LANGUAGE", "TZ",
-    "container", "TRITON_LIBCUDA_PATH", "TRITON_PTXAS_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE",
+    *PASSED_ON, "VIRTUAL_ENV", "PYTHONHOME", "PYTHONUTF8", "LANG", "LANGUAGE", "TZ", "container",
 )  # fmt: skip
+"""What it passes on in turn to those that run candidates, and what it needs itself."""
 _PASSED_ON_PREFIXES = ("CUDA_", "NVIDIA_", "LC_")
 _ROOT = (
     "CUDA's driver writes below /proc, where root owns the kernel's settings, and root cannot become "

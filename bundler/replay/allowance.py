@@ -44,15 +44,16 @@ def allowance_for(limits: Limits, *, on_device: bool, slow_s: float = 0) -> Allo
     )
 
 
-_PASSED_ON = (
+PASSED_ON = (
     "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "TRITON_LIBCUDA_PATH",
     "NVIDIA_VISIBLE_DEVICES", "TRITON_PTXAS_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "TMPDIR",
 )  # fmt: skip
+"""What a zygote has of its caller's environment."""
 
 
 def zygote_environment(scratch: Path, extra: Mapping[str, str]) -> dict[str, str]:
     """A zygote's whole environment: nothing of the caller's but what finds Python, torch and the GPU."""
-    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     root = str(Path(bundler.__file__).resolve().parent.parent)
     return environment | {
         "PYTHONPATH": os.pathsep.join(filter(None, (root, environment.get("PYTHONPATH", "")))),

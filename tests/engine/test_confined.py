@@ -160,8 +160,7 @@ def test_its_environment(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     program = "import json, os, sys; print(json.dumps(dict(os.environ)), file=sys.stderr); sys.exit(3)"
     environment = json.loads(run(program, False)[0])
     assert environment.keys() - confined._PASSED_ON == {
-        "BUNDLER_BUNDLE", "BUNDLER_PROGRESS", "CUDA_CACHE_PATH", "CUDA_HOME", "HOME", "LC_ALL", "PYTHONPATH",
-        "PYTHONUSERBASE", "TMPDIR",
+        "BUNDLER_BUNDLE", "BUNDLER_PROGRESS", "CUDA_CACHE_PATH", "HOME", "LC_ALL", "PYTHONUSERBASE",
     }  # fmt: skip
     assert environment["HOME"] == environment["CUDA_CACHE_PATH"] == str(Path(environment["TMPDIR"]).parent)
 
