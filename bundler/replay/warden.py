@@ -192,11 +192,10 @@ class _Ward:
 
     def _uses_too_much(self) -> bool:
         threads = threads_below(os.getpid())
-        stored = overfull(self._order.folder, self._order.most_bytes)
         if threads > self._order.most_threads:
             self._over = f"had {threads} threads, over {self._order.most_threads}"
-        elif stored:
-            self._over = stored
+        else:
+            self._over = overfull(self._order.folder, self._order.most_bytes)
         return bool(self._over)
 
     def _end(self) -> None:
