@@ -57,8 +57,9 @@ def drive(record: Record, work: Work, jobs: int) -> None:
     total = sum(len(unit.grounds) for _, units in waiting for unit in units)
     line = _Line(record, work, Progress(work.grounds[0].split(":")[0], total))
     line.pass_through(sources, 1)
+    line.pass_again()
     line.pass_through(others, jobs, crowded=jobs > 1 and work.on_device)
-    line.pass_through(line.again, 1, last=True)
+    line.pass_again()
 
 
 class _Line:
@@ -66,13 +67,18 @@ class _Line:
         self._record = record
         self._work = work
         self._progress = progress
-        self.again: list[tuple[Candidate, list[Unit]]] = []
+        self._again: list[tuple[Candidate, list[Unit]]] = []
         """What crowding may explain."""
 
     def pass_through(self, waiting: Waiting, jobs: int, *, crowded: bool = False, last: bool = False) -> None:
         """Some candidates; ``crowded``: they may be in each other's way; ``last``: nothing is put off."""
         tasks = [partial(self._one, candidate, units, crowded, last) for candidate, units in waiting]
         pool.run_all(tasks, jobs, self._record.stop, self._work.kill)
+
+    def pass_again(self) -> None:
+        """What was put off, alone."""
+        again, self._again = self._again, []
+        self.pass_through(again, 1, last=True)
 
     def _one(self, candidate: Candidate, units: list[Unit], crowded: bool, last: bool) -> None:
         session = Session()
@@ -88,7 +94,7 @@ class _Line:
                 return
         self._record.keep(self._work.grounds, candidate, session)
         if put_off:
-            self.again.append((candidate, put_off))
+            self._again.append((candidate, put_off))
 
     def _job(self, candidate: Candidate, units: list[Unit]) -> Job:
         loaded = self._record.loaded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from bundler.replay.pool import crowded_out, device_jobs, run_all
 from bundler.replay.record import Record
 from bundler.replay.request import Request, Watch
 from bundler.replay.runner import Job, Session, Unit
+from tests.cuda.toy import Toy
 from tests.small import Small
 
 GIB = 1 << 30
@@ -71,7 +73,7 @@ def test_ctrl_c_ends_what_the_tasks_wait_for() -> None:
 
 
 def _driven(
-    small: Small, run: Callable[[Job, Session, list[Unit]], Answers], jobs: int
+    small: Small | Toy, run: Callable[[Job, Session, list[Unit]], Answers], jobs: int
 ) -> dict[str, dict[str, Outcome]]:
     """The device's cells, once ``run`` has had every candidate."""
     record = Record(small.load(), Request(device=True, interpreter=False), Watch())
@@ -120,6 +122,20 @@ def test_what_lacked_a_process_is_tried_again_even_alone(small: Small, lacking: 
 
     cells = _driven(small, run, jobs=1)
     assert {kind(outcome) for row in cells.values() for outcome in row.values()} == {"passed"}
+
+
+def test_the_source_is_tried_again_before_what_is_held_against_it(tmp_path: Path) -> None:
+    toy, tries = Toy(tmp_path), []
+    toy.add_source()
+
+    def run(job: Job, session: Session, its: list[Unit]) -> Answers:
+        tries.append(job.candidate.arm.name)
+        yield from ((unit, {"device": LACKING if tries == ["source"] else Passed()}) for unit in its)
+
+    _driven(toy, run, jobs=2)
+    assert tries[:2] == ["source", "source"]
+    assert "source" not in tries[2:]
+    assert len(tries) > 2
 
 
 @pytest.mark.parametrize(("left", "said"), [(True, "failed (compile)"), (False, "not-run")])
