@@ -25,7 +25,7 @@ def threads_below(ancestor: int) -> int:
     return sum(found[pid][1] for pid in below - {ancestor})
 
 
-_ENTRY_BYTES = 4096
+_ENTRY_BYTES = 16384
 """What a file counts at least: a name and an inode take room as well, and time to look at."""
 _CLOSED = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
 

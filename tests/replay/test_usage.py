@@ -16,8 +16,8 @@ def test_every_file_counts(tmp_path: Path) -> None:
     """An empty one takes an inode, and its folder's walk takes time."""
     for number in range(300):
         (tmp_path / str(number)).touch()
-    assert overfull(str(tmp_path), 2 << 20) == ""
-    assert overfull(str(tmp_path), 1 << 20) == "wrote 1 MiB to its folder, over 1 MiB"
+    assert overfull(str(tmp_path), 8 << 20) == ""
+    assert overfull(str(tmp_path), 4 << 20) == "wrote 4 MiB to its folder, over 4 MiB"
 
 
 def test_a_folder_that_is_too_deep_to_look_into(tmp_path: Path) -> None:
@@ -45,4 +45,4 @@ def test_a_folder_that_is_closed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", ["/root", "nowhere", "."])
 def test_a_link_is_not_followed(target: str, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(target)
-    assert overfull(str(tmp_path), 8192) == ""
+    assert overfull(str(tmp_path), 1 << 20) == ""
