@@ -16,6 +16,8 @@ def other_request(loaded: Loaded, request: Request, evidence: Evidence) -> str:
         return f"the seed {evidence.settings.seed}, not {request.seed}"
     if bool(evidence.settings.slow) != request.slow:
         return "all cells but the slow ones" if request.slow else "slow cells, which were not asked for"
+    if evidence.timings is not None and not request.time:
+        return "timings, which were not asked for"
     if tuple(evidence.grounds) != request.grounds():
         return f"the grounds {', '.join(evidence.grounds)}, not {', '.join(request.grounds())}"
     candidates = [
@@ -29,6 +31,8 @@ def other_request(loaded: Loaded, request: Request, evidence: Evidence) -> str:
         found = {(candidate, case) for candidate, row in report.cells.items() for case in row}
         if missing := wanted - found:
             return f"{len(found)} of {len(wanted)} cells on {name}, without {' on '.join(min(missing))}"
+        if more := found - wanted:
+            return f"{' on '.join(min(more))} on {name}, which was not asked for"
     return ""
 
 

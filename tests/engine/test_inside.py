@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from bundler.engine.steps import PROGRESS, progress_line, read_step
 from bundler.experiment.load import Loaded
 from bundler.model.evidence import Settings
 from bundler.model.experiment import Ground
+from bundler.model.timing import Timings
 from bundler.replay.request import Request, Step
 from tests.small import Small, evidence, ground
 
@@ -149,6 +151,19 @@ def test_a_selection_and_the_controls(loaded: Loaded) -> None:
     assert other_request(loaded, request, answer) == (
         "2 of 3 cells on interpreter, without control-wrong/control-wrong on n=1"
     )
+
+
+def test_more_than_was_asked_for(loaded: Loaded) -> None:
+    """Nobody counts on it, and nobody would look at where it came from."""
+    request = Request(device=False, architectures=(), cases=("n=1",))
+    answer = evidence(loaded, {"interpreter": ground(loaded)})
+    assert other_request(loaded, request, answer) == (
+        "control-right/control-right on n=100 on interpreter, which was not asked for"
+    )
+    request = Request(device=False, architectures=())
+    timed = answer.model_copy(update={"timings": Timings(gpu=0, interleaved=True)})
+    assert other_request(loaded, request, timed) == "timings, which were not asked for"
+    assert other_request(loaded, replace(request, time=True), timed) == ""
 
 
 def test_another_seed(loaded: Loaded) -> None:
