@@ -83,7 +83,7 @@ def watch_state() -> str:
 
 
 def _group_use(pgid: int) -> tuple[int, int]:
-    """Threads of a group, and their resident bytes: anonymous and shared memory, no mapped files."""
+    """Threads of a group, and their resident bytes: own and shared memory, page tables, no mapped files."""
     threads = total = 0
     if watch_state() != "held":
         return 0, 0
@@ -99,5 +99,5 @@ def _group_use(pgid: int) -> tuple[int, int]:
 
 
 def _resident(status: bytes) -> int:
-    kibibytes = re.findall(rb"^Rss(?:Anon|Shmem):\s+([0-9]+) kB$", status, re.MULTILINE)
+    kibibytes = re.findall(rb"^(?:RssAnon|RssShmem|VmPTE|HugetlbPages):\s+([0-9]+) kB$", status, re.MULTILINE)
     return sum(map(int, kibibytes)) << 10

@@ -129,6 +129,16 @@ for _ in range(64):
 """
 
 
+TABLES = """
+import mmap
+private_anonymous_unreserved, no_huge_pages = 0x4022, 15
+seen = mmap.mmap(-1, 400 << 30, flags=private_anonymous_unreserved, prot=mmap.PROT_READ)
+seen.madvise(no_huge_pages)
+for at in range(0, 400 << 30, 2 << 20):
+    seen[at]
+"""
+
+
 DEEPEST = """
 import os
 for _ in range(20):
@@ -143,6 +153,7 @@ open("file", "w").close()
     [
         ("x = [bytearray(b'x' * (16 << 20)) for _ in range(64)]", "MiB of memory, over 300 MiB"),
         (SHARED, "MiB of memory, over 300 MiB"),
+        (TABLES, "MiB of memory, over 300 MiB"),
         ("for n in range(8): open(str(n), 'wb').write(b'x' * (8 << 20))", "MiB to its folder, over 20 MiB"),
         ("for n in range(9000): open(str(n), 'w').close()", "MiB to its folder, over 20 MiB"),
         (DEEPEST, "what cannot be counted in its folder: File name too long"),
@@ -152,7 +163,15 @@ open("file", "w").close()
             marks=pytest.mark.skipif(os.getuid() == 0, reason="nothing is closed to root"),
         ),
     ],
-    ids=["private memory", "shared memory", "disk", "files with nothing in them", "a long way", "closed"],
+    ids=[
+        "private memory",
+        "shared memory",
+        "page tables",
+        "disk",
+        "empty files",
+        "a long way",
+        "closed",
+    ],
 )
 def test_what_it_may_not_use(worker: Worker, code: str, says: str) -> None:
     with pytest.raises(wire.PeerGone):
