@@ -65,7 +65,8 @@ docs: dev ## write the generated files again: schemas/, docs/cli.md, every entry
 	$(BIN)/bundler index
 
 verify: dev ## verify every experiment with this machine's Python, and its GPU where it has one
-	@echo proof/*/*/ | xargs -n 1 -P "$$(nproc)" $(BIN)/bundler verify --engine host --jobs 1
+	@du -b proof/*/*/evidence | sort -rn | cut -f 2 | xargs -n 1 dirname | \
+	  xargs -n 1 -P "$$(nproc)" $(BIN)/bundler verify --engine host --jobs 1  # the largest first
 
 reproducible: $(BIN)/bundler ## freeze under other folders, users, Pythons, umasks, locales; compare the bytes
 	PYTHON=$(BIN)/python EXPERIMENT=$(EXPERIMENT) sh tests/e2e/reproducible.sh
