@@ -138,5 +138,9 @@ def readable_paths() -> tuple[str, ...]:
 
 
 def _holds_packages(entry: Path, own: Path) -> bool:
-    """Whether a folder of sys.path is one of installed packages, and not bundler's checkout."""
-    return entry.resolve() != own and any((entry / name).is_dir() for name in ("torch", "triton", "numpy"))
+    """Whether a folder of sys.path is one of installed packages, and not bundler's checkout.
+
+    Under ``python -m`` the current folder is one: with a clone of Triton in it, it may have all else as well.
+    """
+    packages = (entry / name / "__init__.py" for name in ("torch", "triton", "numpy"))
+    return entry.resolve() != own and any(map(Path.is_file, packages))

@@ -365,5 +365,13 @@ def test_a_worker_cannot_read_experiments_or_bundlers_checkout() -> None:
     assert "/proc" not in readable_paths()
 
 
+def test_a_folder_with_a_clone_is_none_of_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "triton/python/triton").mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert str(tmp_path) not in readable_paths()
+    (tmp_path / "triton/__init__.py").touch()
+    assert str(tmp_path) in readable_paths()
+
+
 def test_the_watch_is_reported() -> None:
     assert watch_state() == "held"
