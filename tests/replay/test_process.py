@@ -189,7 +189,7 @@ def test_processes_are_counted_as_well(zygote: Zygote) -> None:
 
 DEEP = """
 import os
-for _ in range(1500):
+for _ in range(1100):
     os.mkdir("a")
     os.chdir("a")
 """
