@@ -79,8 +79,10 @@ def confined(request: Request, places: Places) -> Iterator[Started]:
         yield started
     finally:
         started.give_up()
-        process.wait()
         assert process.stdout is not None
+        assert process.stderr is not None
+        process.stderr.close()  # a full one, which nobody reads any more, would keep the warden from ending
+        process.wait()
         reason = process.stdout.read().decode(errors="replace").strip()
         started.close_pipes()
     if reason:

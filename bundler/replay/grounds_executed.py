@@ -99,14 +99,16 @@ def _time(record: Record, zygote: Zygote, oracle: Oracle) -> None:
     gpu = record.host.cuda_device()
     if not record.request.time or record.experiment.timing is None or gpu is None:
         return
+    limits, cases = record.experiment.limits, record.cases
+    slow_s = sum(record.experiment.cell_seconds(c, Ground.DEVICE) for c in cases if Ground.DEVICE in c.slow)
     bench = Bench(
         record.loaded,
         zygote,
         oracle,
         gpu,
-        allowance_for(record.experiment.limits, on_device=True),
+        allowance_for(limits, on_device=True, slow_s=slow_s),
         step=lambda done, total: record.watch.step(Step(_DEVICE, done, total)),
         stopped=record.stop,
     )
     cells = record.cells.snapshot()[_DEVICE]
-    record.timings = time_cells(bench, record.candidates, record.cases, cells)
+    record.timings = time_cells(bench, record.candidates, cases, cells)

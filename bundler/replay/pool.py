@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
+from bundler.errors import UnavailableError
 from bundler.model.outcome import Crashed, Failed, NotRun, Outcome, TimedOut, Why
 from bundler.replay.device import Device
 from bundler.replay.runner import lacked_a_process
@@ -76,10 +77,17 @@ def run_all(
     """Run every task, ``jobs`` at a time, and raise what the first that failed raised.
 
     ``stop`` is set when one fails or Ctrl-C is pressed: the others end at their next cell. ``kill`` ends
-    what they wait for.
+    what they wait for. Raises UnavailableError where this process may have no threads.
     """
     with ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(task) for task in tasks]
+        try:
+            futures = [pool.submit(task) for task in tasks]
+        except RuntimeError as error:
+            stop.set()
+            raise UnavailableError(
+                f"{jobs} candidates at a time need as many threads: {error}",
+                hint="use fewer --jobs, stop other programs of this user, or raise the limit (ulimit -u)",
+            ) from None
         try:
             ended, others = wait(futures, return_when=FIRST_EXCEPTION)
             if others:  # one failed: what the others would still find out is lost anyway

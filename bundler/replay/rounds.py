@@ -36,22 +36,18 @@ def time_rounds(
         return _now_s() - started, answer.covered
 
     count = _as_many_as_fit(rounds)
-    with_call: list[Pair] = []
-    late: list[Pair] = []
-    without_call: list[Pair] = []
-    for _ in range(_MOST_REPEATS):
-        pair, covered = _pair(rounds, count, True)
-        (with_call if covered else late).append(pair)
-        if without:
-            without_call.append(_pair(rounds, count, False)[0])
-        if len(with_call) == _REPEATS:
-            break
-    covered = len(with_call) >= _FEWEST_REPEATS
+    found: list[tuple[list[Pair], bool]] = []
+    while len(found) < _MOST_REPEATS and sum(covered for _, covered in found) < _REPEATS:
+        pairs = [_pair(rounds, count, call) for call in ((True, False) if without else (True,))]
+        found.append(([pair for pair, _ in pairs], all(covered for _, covered in pairs)))
+    in_time = [pairs for pairs, covered in found if covered]
+    enough = len(in_time) >= _FEWEST_REPEATS
+    with_call, *without_call = zip(*(in_time if enough else [pairs for pairs, _ in found]), strict=True)
     return Stopwatch(
         calls=count * calls_a_round,
-        with_call=tuple(with_call if covered else with_call + late),
-        without_call=tuple(without_call),
-        covered=covered,
+        with_call=with_call,
+        without_call=without_call[0] if without else (),
+        covered=enough,
     )
 
 

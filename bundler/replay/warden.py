@@ -152,7 +152,8 @@ class _Ward:
         finally:
             self._end()
         if self._over:
-            print(f"the replayer was ended: it {self._over}", file=sys.stderr)
+            with contextlib.suppress(OSError):
+                print(f"the replayer was ended: it {self._over}", file=sys.stderr, flush=True)
         code = 1 if self._status is None else os.waitstatus_to_exitcode(self._status)
         return 128 - code if code < 0 else code
 

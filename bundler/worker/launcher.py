@@ -76,7 +76,10 @@ class Function:
         kernel = getattr(self._kernel, "handle", None) or self._kernel._handle
         (error,) = driver.cuKernelSetAttribute(attribute, shared_bytes, kernel, device)
         if error:
-            raise OutOfResources(f"{shared_bytes} bytes of dynamic shared memory: {self._words(error)}")
+            results = driver.CUresult
+            too_much = (results.CUDA_ERROR_INVALID_VALUE, results.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
+            kind = OutOfResources if error in too_much else LaunchFailed
+            raise kind(f"{shared_bytes} bytes of dynamic shared memory: {self._words(error)}")
         self._asked = shared_bytes
 
     @contextlib.contextmanager

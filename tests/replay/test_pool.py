@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bundler.errors import UnavailableError
 from bundler.model.outcome import Crashed, Failed, NotRun, Outcome, Passed, Phase, TimedOut, Why, kind
 from bundler.replay import pool
 from bundler.replay.device import Device
@@ -59,6 +60,15 @@ def test_a_task_that_fails_stops_the_others() -> None:
         run_all([fails, lambda: stop.wait(20) and None], 2, stop, lambda: killed.append(1))
     assert stop.is_set()
     assert not killed
+
+
+def test_a_process_that_may_have_no_threads_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(UnavailableError, match=r"2 candidates at a time .* can't start new thread"):
+        run_all([lambda: None], 2, threading.Event(), lambda: None)
 
 
 def test_ctrl_c_ends_what_the_tasks_wait_for() -> None:

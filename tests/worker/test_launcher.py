@@ -44,6 +44,7 @@ class FakeCuda:
 
     def __init__(self, handle: str = "handle") -> None:
         self.errors: dict[str, CUresult] = {}
+        self.lost = False
         self.launches: list[tuple[Any, ...]] = []
         self.asked: list[int] = []
         self.allowed = GIVEN
@@ -84,6 +85,8 @@ class FakeCuda:
     def _set(self, attribute: int, value: int, kernel: str, device: str) -> tuple[CUresult]:
         assert (attribute, kernel, device) == (8, "CUkernel", "device 3")
         self.asked.append(value)
+        if self.lost:
+            return (CUresult.CUDA_ERROR_LAUNCH_FAILED,)
         if value > MOST:
             return (CUresult.CUDA_ERROR_INVALID_VALUE,)
         self.allowed = value
@@ -142,6 +145,15 @@ def test_more_shared_memory_than_there_is() -> None:
     with pytest.raises(OutOfResources, match=r"^1048576 bytes of dynamic .*CUDA error: invalid") as raised:
         _launch(FakeCuda(), 1 << 20)
     assert _described(raised.value) == ("launch", "out-of-resources", False)
+
+
+def test_a_context_that_is_lost_lacks_no_shared_memory() -> None:
+    """An earlier launch's error comes with whatever is called next."""
+    cuda = FakeCuda()
+    cuda.lost = True
+    with pytest.raises(LaunchFailed, match="unspecified launch failure") as raised:
+        _launch(cuda, 64 << 10)
+    assert _described(raised.value) == ("launch", None, True)
 
 
 @pytest.mark.parametrize(
