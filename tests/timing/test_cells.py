@@ -15,7 +15,7 @@ from bundler.replay import rounds, timed_process, watcher
 from bundler.replay.allowance import Allowance
 from bundler.replay.timing import Bench, time_cells
 from tests.small import Small
-from tests.timing.fakes import GPU, L2, FakeGpu, FakeOracle, FakeSampler, TimedZygote
+from tests.timing.fakes import GPU, L2, FakeGpu, FakeOracle, FakeSampler, SayingWatcher, TimedZygote
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -25,6 +25,7 @@ N = L2
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timed_process, "WARM_S", 0.0)
+    monkeypatch.setattr(timed_process, "Watcher", SayingWatcher)
     monkeypatch.setattr(rounds, "_REPEATS", 2)
     monkeypatch.setattr(rounds, "_FEWEST_ROUNDS", 2)
     monkeypatch.setattr(rounds, "_MOST_ROUNDS", 10)

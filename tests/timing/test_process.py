@@ -16,7 +16,7 @@ from bundler.replay.runner import Job
 from bundler.replay.timed_process import Target, TimedProcess
 from bundler.timing.judge import judge_timing
 from bundler.timing.stopwatch import slope
-from tests.timing.fakes import GPU, L2, FakeGpu, FakeOracle, FakeSampler, TimedZygote
+from tests.timing.fakes import GPU, L2, FakeGpu, FakeOracle, FakeSampler, SayingWatcher, TimedZygote
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -28,6 +28,7 @@ SIZE = 1 << 16
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timed_process, "WARM_S", 0.0)
+    monkeypatch.setattr(timed_process, "Watcher", SayingWatcher)
     monkeypatch.setattr(rounds, "_REPEATS", 2)
     monkeypatch.setattr(rounds, "_FEWEST_ROUNDS", 2)
     monkeypatch.setattr(rounds, "_MOST_ROUNDS", 10)
