@@ -18,6 +18,7 @@ from typing import Any
 import pydantic
 
 import bundler
+from bundler.engine.gpu_nodes import has_gpu_nodes
 from bundler.engine.lifeline import HELD
 from bundler.engine.process import Places, Started
 from bundler.replay import warden
@@ -27,8 +28,6 @@ from bundler.replay.request import Request
 NOBODY = 65534
 """What root makes of it, as a container does."""
 _DAY_S = 86400
-_GPU_NODES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
-"""What NVIDIA's driver makes on Linux, and under WSL2."""
 _PASSED_ON = (
     *PASSED_ON, "VIRTUAL_ENV", "PYTHONHOME", "PYTHONUTF8", "LANG", "LANGUAGE", "TZ", "container",
 )  # fmt: skip
@@ -90,7 +89,7 @@ def confined(request: Request, places: Places) -> Iterator[Started]:
 
 
 def _order(request: Request, places: Places) -> warden.Order:
-    device = request.device and any(map(Path.exists, _GPU_NODES))
+    device = request.device and has_gpu_nodes()
     readable = _readable(places)
     user = _user(readable, places, device)
     return warden.Order(

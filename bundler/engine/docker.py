@@ -18,6 +18,7 @@ from docker.types import DeviceRequest
 from requests.exceptions import RequestException
 
 from bundler.bundle.freeze import ENTRYPOINT, USER
+from bundler.engine.gpu_nodes import has_gpu_nodes
 from bundler.engine.lifeline import HELD
 from bundler.errors import BadBundle, UnavailableError, UsageError
 from bundler.oci.tree import Entry
@@ -29,8 +30,6 @@ TMPFS = "rw,exec,nosuid,nodev,size=8g,mode=1777"
 """Of /tmp, the one place that is writable; Triton loads the launcher that it compiles from there."""
 LABEL = "bundler"
 """On every container, so that those of a killed process can be found: docker ps --filter label=bundler."""
-GPU_NODES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
-"""What NVIDIA's driver makes on Linux, and under WSL2."""
 HARDENING: dict[str, Any] = {
     "network_mode": "none",
     "read_only": True,
@@ -92,7 +91,7 @@ class Docker:
         NVIDIA's toolkit may serve a request for GPUs without being listed as a runtime. Where devices are
         there and no toolkit is, starting the container fails, and says so.
         """
-        return "nvidia" in (self._client.info().get("Runtimes") or {}) or any(map(Path.exists, GPU_NODES))
+        return "nvidia" in (self._client.info().get("Runtimes") or {}) or has_gpu_nodes()
 
     def sweep(self) -> None:
         """Remove what killed bundlers left, stopped and made over a day ago: newer ones may be in use."""

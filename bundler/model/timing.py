@@ -72,7 +72,8 @@ class Stopwatch(Frozen):
     without_call: tuple[tuple[float, float], ...] = Field((), max_length=50)
     """The same rounds without the call; empty where there is no flush."""
     covered: bool = True
-    """Whether, as the worker claims, all rounds were enqueued before the first began."""
+    """Whether, as the worker claims, the rounds of at least two repeats were enqueued before the first began;
+    then only such repeats are here."""
 
 
 Phase = Literal["before", "during", "after"]

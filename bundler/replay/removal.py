@@ -26,19 +26,19 @@ def remove(folder: Path) -> None:
 def _empty(top: int) -> None:
     """Folders within folders are moved up to ``top``, so that none is ever reached by a long way."""
     new, number = secrets.token_hex(8), 0
-    waiting = [name for name in os.listdir(top) if not _is_gone(name, top)]
+    waiting = [name for name in os.listdir(top) if not _removed(name, top)]
     while waiting:
         name = waiting.pop()
         with contextlib.suppress(OSError), _within(name, top) as inner:
             for each in os.listdir(inner):  # noqa: PTH208 (of a descriptor)
-                if not _is_gone(each, inner) and _moved(each, inner, f"{new}{number}", top):
+                if not _removed(each, inner) and _moved(each, inner, f"{new}{number}", top):
                     waiting.append(f"{new}{number}")
                     number += 1
         with contextlib.suppress(OSError):
             os.rmdir(name, dir_fd=top)
 
 
-def _is_gone(name: str, at: int) -> bool:
+def _removed(name: str, at: int) -> bool:
     """Remove a file or an empty folder; False where it is a folder with something in it, or will not go."""
     for removed in (os.unlink, os.rmdir):
         with contextlib.suppress(OSError):

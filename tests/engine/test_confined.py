@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import bundler
-from bundler.engine import confined
+from bundler.engine import confined, gpu_nodes
 from bundler.engine.process import Places
 from bundler.engine.target import Archive
 from bundler.engine.verify import verified
@@ -306,13 +306,13 @@ def test_a_worker_on_a_device_names_its_threads(tmp_path: Path, device: bool) ->
 
 def test_root_is_not_let_near_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 0)
-    monkeypatch.setattr(confined, "_GPU_NODES", (Path("/dev/null"),))
+    monkeypatch.setattr(gpu_nodes, "GPU_NODES", (Path("/dev/null"),))
     monkeypatch.setattr(confined, "_can_read", lambda *_: False)
     at = places(tmp_path)
     device = Request(device=True)
     with pytest.raises(confined.NotConfined, match="run bundler as an ordinary user"):
         confined._order(device, at)
-    monkeypatch.setattr(confined, "_GPU_NODES", ())
+    monkeypatch.setattr(gpu_nodes, "GPU_NODES", ())
     order = confined._order(device, at)
     assert order.user is None
     assert "/proc" not in order.confinement["writable"]

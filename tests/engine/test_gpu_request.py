@@ -9,6 +9,7 @@ import docker
 import pytest
 
 from bundler.engine import docker as engine
+from bundler.engine import gpu_nodes
 
 
 class Client:
@@ -35,6 +36,6 @@ def test_has_gpu(
 ) -> None:
     if node:
         (tmp_path / "nvidiactl").touch()
-    monkeypatch.setattr(engine, "GPU_NODES", (tmp_path / "nvidiactl", tmp_path / "dxg"))
+    monkeypatch.setattr(gpu_nodes, "GPU_NODES", (tmp_path / "nvidiactl", tmp_path / "dxg"))
     client = cast("docker.DockerClient", Client(runtimes))
     assert engine.Docker(client).has_gpu() is asked
