@@ -34,7 +34,7 @@ def index(
 ) -> None:
     """Write proof/README.md: every skill, its entries, what they show, and on which hosts.
 
-    Needs scipy: pip install 'bundler[stats]'.
+    Needs scipy: pip install '.[stats]' in bundler's checkout.
     """
     found = gather(root)
     if as_json:

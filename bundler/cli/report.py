@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".json", ".json.gz")
 _T = TypeVar("_T")
-_NEEDED = "pip install 'bundler[report]'"
+_NEEDED = "pip install '.[report]' in bundler's checkout"
 
 
 def report(

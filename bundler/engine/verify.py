@@ -63,8 +63,8 @@ def verified(target: Target, plan: Plan, options: Options) -> Iterator[Replayed]
 def _by_name(target: ImageName, plan: Plan, options: Options) -> Replayed:
     if options.engine is Engine.HOST:
         raise UnavailableError(
-            f"{target.name!r} is an image's name, which only an engine can resolve",
-            hint=f"docker save {target.name} -o FILE, then name the file",
+            f"{target.name!r} is no file or folder here, and what image it names only an engine knows",
+            hint=f"check the path; of an image: docker save {target.name} -o FILE, then name the file",
         )
     with contextlib.closing(connect_for(target.name)) as docker:
         return _in_docker(docker, target.name, plan, options, None)

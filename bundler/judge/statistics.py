@@ -85,7 +85,7 @@ def _scipy_stats() -> Any:
         from scipy import stats  # noqa: PLC0415
     except ImportError as error:
         raise UnavailableError(
-            f"scipy cannot be imported: {error}", hint="run: pip install 'bundler[stats]'"
+            f"scipy cannot be imported: {error}", hint="run pip install '.[stats]' in bundler's checkout"
         ) from None
     return stats
 

@@ -40,7 +40,8 @@ def start(flavour: str, environment: Mapping[str, str] | None = None) -> Zygote:
     except ZygoteFailed as error:
         raise UnavailableError(
             f"the {flavour} ground could not be started: {error.reason}",
-            hint="torch and triton have to be installed in this Python, as they are in a bundle's runtime",
+            hint="install torch and triton in this Python, as a bundle's runtime has them: "
+            "pip install '.[replay,cuda]' in bundler's checkout",
         ) from None
 
 

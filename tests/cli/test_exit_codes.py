@@ -86,7 +86,7 @@ def test_codes_are_told_apart() -> None:
         (["verify", "./nowhere"], "error: './nowhere' does not exist"),
         (["verify", "nowhere.tar"], "error: 'nowhere.tar' does not exist"),
         (["verify", "a b"], "error: 'a b' does not exist"),
-        (["verify", "--engine", "host", "name:tag"], "'name:tag' is an image's name"),
+        (["verify", "--engine", "host", "name:tag"], "'name:tag' is no file or folder here"),
         (
             ["show", "name:tag"],
             "error: 'name:tag' is an image's name, and the Python package docker is not installed",

@@ -16,10 +16,11 @@ from bundler.engine.folder import Folder
 from bundler.engine.replayed import Engine, Options, Replayed
 from bundler.engine.target import Archive, ImageName, Target
 from bundler.engine.verify import verified
-from bundler.errors import ExitCode, UnavailableError
+from bundler.errors import ExitCode, UnavailableError, UsageError
+from bundler.experiment.load import Loaded
 from bundler.judge.verdict import exit_code, hold
 from bundler.oci.archive import write_archive
-from bundler.replay.request import Step, Watch
+from bundler.replay.request import Request, Step, Watch
 from tests.engine.conftest import Recorded, plan
 from tests.small import Small
 
@@ -125,11 +126,31 @@ def no_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]
     [
         (Archive(Path("x.tar")), Engine.DOCKER, "no Docker engine answers"),
         (ImageName("x:1"), Engine.AUTO, "no Docker engine answers"),
-        (ImageName("x:1"), Engine.HOST, "'x:1' is an image's name, which only an engine can resolve"),
+        (ImageName("x:1"), Engine.HOST, "'x:1' is no file or folder here"),
     ],
 )
 def test_no_engine(archive: Path, target: Target, engine: Engine, said: str) -> None:
     how = replace(options(), engine=engine)
     there = Archive(archive) if isinstance(target, Archive) else target
     with pytest.raises(UnavailableError, match=said), verified(there, plan, how):
+        pass
+
+
+def test_a_folder_has_no_container(recorded: Recorded) -> None:
+    """Who asks for an engine by name wants to be kept apart."""
+    how = replace(options(), engine=Engine.DOCKER)
+    target = Folder(recorded.small.folder)
+    with pytest.raises(UsageError, match="is a folder, which has no container"), verified(target, plan, how):
+        pass
+
+
+def test_nothing_that_was_asked_for_is_left_without_the_gpu(recorded: Recorded) -> None:
+    def device(loaded: Loaded) -> Request:
+        return replace(plan(loaded), device=True, interpreter=False, architectures=())
+
+    target = Folder(recorded.small.folder)
+    with (
+        pytest.raises(UsageError, match="--no-gpu leaves out the only ground"),
+        verified(target, device, options(gpu=False)),
+    ):
         pass

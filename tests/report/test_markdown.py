@@ -360,7 +360,7 @@ def test_without_the_libraries_it_says_what_to_install(
         error = run(small.folder, option, tmp_path / "x")[2]
         assert isinstance(error, UnavailableError)
         assert f"{library} is not installed" in str(error)
-        assert "bundler[report]" in error.hint
+        assert "pip install '.[report]'" in error.hint
 
 
 def test_pages_are_checked_by_the_command(small: Small) -> None:

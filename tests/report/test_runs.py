@@ -34,12 +34,12 @@ def test_every_arm_has_its_interval_and_every_pair_its_test(small: Small) -> Non
 def test_without_scipy_the_report_says_so(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(statistics.__dict__, "_scipy_stats", _no_scipy)
     (line,) = runs.lines(_facts(small))
-    assert line == "Not computed: scipy cannot be imported: gone; run: pip install 'bundler[stats]'"
+    assert line.startswith("Not computed: scipy cannot be imported: gone; run pip install '.[stats]'")
 
 
 def _no_scipy() -> Any:
     raise statistics.UnavailableError(
-        "scipy cannot be imported: gone", hint="run: pip install 'bundler[stats]'"
+        "scipy cannot be imported: gone", hint="run pip install '.[stats]' in bundler's checkout"
     )
 
 
