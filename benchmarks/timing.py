@@ -247,7 +247,7 @@ def _nvbench(each: Kernel, repeat: int, path: str) -> None:
         state.exec(launch, batched=False)
 
     bench.register(measured).add_int64_axis("repetition", list(range(repeat)))
-    # Beside another process it never converges, and would take its 15 s for each.
+    # By default it may take 15 s for each; beside another process its noise may never settle.
     bench.run_all_benchmarks([sys.argv[0], "--timeout", "3", "--jsonbin", path])
 
 
