@@ -18,6 +18,9 @@ _PROCESSORS = 4
 """For each candidate on the device: its worker compiles, Triton's ptxas beside it, while the harness and
 the judge compute the next reference."""
 
+_FEW = 16
+"""Threads that are tried, to tell whether the host starts any more."""
+
 
 def device_jobs(device: Device, processors: int) -> int:
     """Candidates at a time on the device, at least 1."""
@@ -66,9 +69,6 @@ def _can_start_threads() -> bool:
         for thread in started:
             thread.join()
     return True
-
-
-_FEW = 16
 
 
 def run_all(

@@ -82,3 +82,21 @@ def test_after_rounds_that_were_late_the_block_is_longer() -> None:
     before, after = gpu.ns[-2:]
     assert after >= 4 * 10_000_000
     assert after > before
+
+
+class _LateAlone(_Timer):
+    """Late with every fifth request for rounds without the call."""
+
+    def do(self, action: str, *, order: list[int], call: bool, most: int) -> Any:
+        self.asked += not call
+        late = not call and self.asked % 5 == 0
+        self.clock_s += 1e-3 + 20e-6 * len(order) + (1 if late else 0)
+        return SimpleNamespace(covered=not late)
+
+
+def test_late_rounds_without_the_call_do_not_count_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    timer = _LateAlone(1024)
+    monkeypatch.setattr(rounds, "_now_s", lambda: timer.clock_s)
+    watch = rounds.time_rounds(timer, lambda n: [0] * n, calls_a_round=1, without=True)  # type: ignore[arg-type]
+    assert (len(watch.with_call), len(watch.without_call), watch.covered) == (5, 5, True)
+    assert all(twice < 0.1 for _, twice in watch.without_call)
