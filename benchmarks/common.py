@@ -141,7 +141,7 @@ def show(
         table.add_column(column, justify="right" if number >= texts else "left", no_wrap=number >= texts)
     for row in rows:
         table.add_row(*row)
-    console = Console(width=None if sys.stdout.isatty() else 120)
+    console = Console(width=None if sys.stdout.isatty() else 160)
     console.print(table)
     for note in (machine(), *notes):
         console.print(note, markup=False, highlight=False)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from bundler.model.timing import Stopwatch
 
 Pairs = Sequence[tuple[float, float]]
@@ -21,9 +23,10 @@ class Slope:
 def slope(watch: Stopwatch) -> Slope | None:
     """Time a call as the difference of 2N and N rounds, over N; less a round without the call.
 
-    Whatever is the same for N and 2N (the request, its answer, the blocking kernel, one wait) falls out. A
-    delay only ever adds, so the shortest of the repeats counts, and how far the next one is says how sure
-    that is. None for fewer than two repeats.
+    Whatever is the same for N and 2N (the request, its answer, the blocking kernel, one wait) falls out of
+    each repeat's difference; between repeats the block may have grown. The median of the differences counts,
+    since a delay adds to a difference as well as it takes from one, and how far their quartiles are apart
+    says how sure that is. None for fewer than two repeats.
     """
     with_call = _rounds(watch.with_call, watch.calls)
     without = _rounds(watch.without_call, watch.calls) if watch.without_call else Slope(0, 0)
@@ -35,6 +38,6 @@ def slope(watch: Stopwatch) -> Slope | None:
 def _rounds(pairs: Pairs, calls: int) -> Slope | None:
     if len(pairs) < 2:
         return None
-    short, long = sorted(once for once, _ in pairs), sorted(twice for _, twice in pairs)
     scale = 1e6 / calls
-    return Slope((long[0] - short[0]) * scale, ((short[1] - short[0]) + (long[1] - long[0])) * scale)
+    low, median, high = np.percentile([twice - once for once, twice in pairs], (25, 50, 75))
+    return Slope(float(median) * scale, float(high - low) * scale)

@@ -146,8 +146,25 @@ def test_the_slope_is_a_calls_time_whatever_the_rest_costs() -> None:
     )
     found = slope(watch)
     assert found is not None
-    assert found.call_us == pytest.approx(30)
-    assert found.uncertainty_us == pytest.approx(2)
+    assert found.call_us == pytest.approx(40 - 10.5)
+    assert found.uncertainty_us == pytest.approx(0.5 + 0.5)
+
+
+def test_a_block_that_grows_between_repeats_is_not_in_the_slope() -> None:
+    """As on an H200 beside other work: the first repeat's block was 49 ms shorter than the others'."""
+    with_call = ((0.0499, 0.0679), (0.0982, 0.1166), (0.0987, 0.1167), (0.0983, 0.1166), (0.0984, 0.1167))
+    found = slope(Stopwatch(calls=200, with_call=with_call))
+    assert found is not None
+    assert found.call_us == pytest.approx(91.5)
+    assert found.uncertainty_us < 2
+
+
+@pytest.mark.parametrize("late", [(0.060, 0.079), (0.067, 0.086), (0.060, 0.110)])
+def test_one_repeat_of_five_that_is_off_changes_nothing(late: tuple[float, float]) -> None:
+    found = slope(Stopwatch(calls=200, with_call=((0.060, 0.086),) * 4 + (late,)))
+    assert found is not None
+    assert found.call_us == pytest.approx(130)
+    assert found.uncertainty_us == pytest.approx(0)
 
 
 def test_one_repeat_tells_nothing() -> None:
