@@ -20,7 +20,7 @@ def sm_clock(m: Measured) -> Findings:
         yield undetermined(f"the highest SM clock was not read ({why(m.field('sm_clock_max_mhz'))})")
     elif m.clocks_mhz and min(m.clocks_mhz) < SM_CLOCK_SHARE * most:
         yield withheld(
-            f"the SM clock fell to {min(m.clocks_mhz):.0f} MHz, {min(m.clocks_mhz) / most:.0%} of "
+            f"the SM clock fell to {min(m.clocks_mhz):.0f} MHz, {min(m.clocks_mhz) / most:.1%} of "
             f"{most:.0f} MHz, under {SM_CLOCK_SHARE:.0%}"
         )
 

@@ -24,7 +24,7 @@ def spread(m: Measured) -> Findings:
     """T12: in each process the quartiles are within 10 % of the median."""
     shares = [summarise(p.samples_us).relative_iqr for p in m.cell.processes if p.samples_us]
     if shares and max(shares) > IQR_SHARE:
-        yield withheld(f"the quartiles are {max(shares):.0%} of the median apart, over {IQR_SHARE:.0%}")
+        yield withheld(f"the quartiles are {max(shares):.1%} of the median apart, over {IQR_SHARE:.0%}")
 
 
 def trend(m: Measured) -> Findings:
@@ -48,7 +48,7 @@ def processes_agree(m: Measured) -> Findings:
         return
     apart = max(m.medians) / min(m.medians) if min(m.medians) > 0 else float("inf")
     if apart > PROCESSES_APART:
-        shown = f"{apart - 1:.0%}" if apart < 2 else f"{apart:.3g} times"
+        shown = f"{apart - 1:.1%}" if apart < 2 else f"{apart:.3g} times"
         yield withheld(f"the processes are {shown} apart, over {PROCESSES_APART - 1:.0%}")
 
 

@@ -87,3 +87,14 @@ def _rules(name: str, **fields: Any) -> list[str]:
     )
     assert verdict is not None
     return [reason.rule for reason in verdict.reasons]
+
+
+def test_what_is_just_over_a_threshold_is_not_rounded_to_it() -> None:
+    """On an H200 five processes were said to be "5% apart, over 5%"."""
+    scenario = json.loads((FOLDER / "sound.json").read_text())
+    scenario["cell"]["processes"][0]["samples_us"] = [
+        1.053 * us for us in scenario["cell"]["processes"][1]["samples_us"]
+    ]
+    verdict = judge_timing(TimedCell.model_validate(scenario["cell"]), Gpu.model_validate(scenario["gpu"]))
+    assert verdict is not None
+    assert [reason.text for reason in verdict.reasons] == ["the processes are 5.3% apart, over 5%"]
