@@ -54,3 +54,9 @@ class Host(Frozen):
             if isinstance(known, Read) and known.value == ordinal:
                 return gpu
         return None
+
+    @property
+    def used_gpus(self) -> tuple[Gpu, ...]:
+        """What a replay runs on: CUDA's first device; all of them, where none is known to be it."""
+        device = self.cuda_device()
+        return (device,) if device else self.gpus

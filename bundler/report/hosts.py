@@ -7,7 +7,7 @@ from bundler.model.evidence import Evidence
 from bundler.model.experiment import Arm, Experiment
 from bundler.model.host import Gpu, Read
 from bundler.report.across import Facts
-from bundler.report.terminal.host import isolation, machine, value
+from bundler.report.terminal.host import isolation, machine, unused_gpus, value
 from bundler.report.text import count
 
 Rows = list[tuple[str, str]]
@@ -16,7 +16,9 @@ Rows = list[tuple[str, str]]
 def host_rows(experiment: Experiment, evidence: Evidence) -> Rows:
     """What a replay ran on, and when."""
     rows = [("machine", machine(evidence.host))]
-    rows += [("GPU", gpu_line(gpu)) for gpu in evidence.host.gpus]
+    rows += [("GPU", gpu_line(gpu)) for gpu in evidence.host.used_gpus]
+    if others := unused_gpus(evidence.host):
+        rows.append(("GPU", others))
     if evidence.host.no_gpu:
         rows.append(("GPU", f"none: {evidence.host.no_gpu}"))
     rows.append(("driver", value(evidence.host, "driver_version") or "not read"))

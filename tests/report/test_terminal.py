@@ -16,6 +16,7 @@ from bundler.model.outcome import Crashed, Mark, NotRun, Passed, Why
 from bundler.model.timing import Cache, TimedCell, Timings
 from bundler.report import summary
 from bundler.report.terminal import cells, screen
+from bundler.report.terminal.host import unused_gpus
 from tests.small import HOST, KERNEL_MADE, PASSED, UNCOMPILABLE, WRONG_VALUES, Small, evidence, ground
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -148,6 +149,23 @@ def test_a_gpu_and_what_was_marked(loaded: Loaded) -> None:
     )
     same = evidence(loaded, {"device": report}, host=host)
     check("gpu", shown(loaded, same, same))
+
+
+def test_gpus_that_a_replay_does_not_use_are_counted() -> None:
+    """CUDA's first device may be any of NVML's; without an ordinal every one of them may be it."""
+
+    def gpu(index: int, name: str, ordinal: int | None) -> Gpu:
+        fields: dict[str, Read | Unread] = {"name": Read(value=name, call="n")}
+        if ordinal is not None:
+            fields["cuda_ordinal"] = Read(value=ordinal, call="c")
+        return Gpu(index=index, fields=fields)
+
+    known = Host(system={}, software={}, gpus=(gpu(0, "T4", 1), gpu(1, "H200", 0), gpu(2, "L4", None)))
+    assert [each.index for each in known.used_gpus] == [1]
+    assert unused_gpus(known) == "2 more GPUs, not used"
+    unknown = Host(system={}, software={}, gpus=(gpu(0, "T4", None), gpu(1, "H200", None)))
+    assert [each.index for each in unknown.used_gpus] == [0, 1]
+    assert unused_gpus(unknown) == ""
 
 
 # --- strangers -------------------------------------------------------------------------------------------

@@ -12,15 +12,17 @@ from rich.text import Text
 from bundler.model.evidence import Evidence
 from bundler.model.host import Gpu, Host, Read, Value
 from bundler.report.terminal import DIM, WARN
-from bundler.report.text import plain
+from bundler.report.text import count, plain
 
 
 def setup(console: Console, evidence: Evidence) -> None:
     """Host, GPUs, software, what is not as pinned, isolation and seed."""
     rows = Table.grid(padding=(0, 2))
     rows.add_row(Text("host", DIM), Text(machine(evidence.host)))
-    for gpu in evidence.host.gpus:
+    for gpu in evidence.host.used_gpus:
         rows.add_row(Text("gpu", DIM), Text(_gpu(gpu)))
+    if others := unused_gpus(evidence.host):
+        rows.add_row("", Text(others, DIM))
     if evidence.host.no_gpu:
         rows.add_row(Text("gpu", DIM), Text(f"none: {plain(evidence.host.no_gpu)}", WARN))
     software = ", ".join(f"{name} {version}" for name, version in evidence.host.software.items())
@@ -43,6 +45,12 @@ def value(host: Host, name: str) -> str:
     """A system field's value; empty where it was not read."""
     reading = host.system.get(name)
     return _said(reading.value) if isinstance(reading, Read) else ""
+
+
+def unused_gpus(host: Host) -> str:
+    """``1 more GPU, not used``; empty where there is none."""
+    others = len(host.gpus) - len(host.used_gpus)
+    return f"{count(others, 'more GPU')}, not used" if others else ""
 
 
 def _said(value: Value) -> str:
