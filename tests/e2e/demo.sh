@@ -7,8 +7,7 @@ out=build/demo
 mkdir -p "$out"
 
 has_docker() { docker version >/dev/null 2>&1; }
-runtime=cpu
-if [ -e /dev/nvidiactl ]; then runtime=cuda13; fi
+runtime=$($PYTHON -c 'from bundler.engine.gpu_nodes import has_gpu_nodes as gpu; print("cuda13" if gpu() else "cpu")')
 
 if has_docker && { [ -e "build/images/$runtime/oci-layout" ] || command -v mmdebstrap >/dev/null; }; then
     [ -e "build/images/$runtime/oci-layout" ] || $MAKE images RUNTIMES=$runtime
