@@ -23,6 +23,7 @@ from bundler.engine.lifeline import HELD
 from bundler.engine.process import Places, Started
 from bundler.replay import warden
 from bundler.replay.allowance import PASSED_ON, Allowance, confinement
+from bundler.replay.limits import MOST_THREADS
 from bundler.replay.request import Request
 
 NOBODY = 65534
@@ -114,7 +115,7 @@ def _confinement(readable: list[str], places: Places, device: bool) -> dict[str,
         "readable": readable,
         "writable": [*writable, "/proc"] if device else writable,
         "confines": True,
-        "processes": 2048,
+        "processes": MOST_THREADS,
         "open_files": 4096,
     }
 

@@ -21,12 +21,13 @@ from bundler.bundle.freeze import ENTRYPOINT, USER
 from bundler.engine.gpu_nodes import has_gpu_nodes
 from bundler.engine.lifeline import HELD
 from bundler.errors import BadBundle, UnavailableError, UsageError
+from bundler.experiment.parse import MAX_FILE_BYTES
 from bundler.oci.tree import Entry
 from bundler.oci.untar import Kind, read_members
+from bundler.replay.limits import END_S, MOST_THREADS, WRITABLE_BYTES
 
-MAX_OUTPUT_BYTES = 64 << 20
 MAX_BUNDLE_BYTES = 64 << 20
-TMPFS = "rw,exec,nosuid,nodev,size=8g,mode=1777"
+TMPFS = f"rw,exec,nosuid,nodev,size={WRITABLE_BYTES >> 30}g,mode=1777"
 """Of /tmp, the one place that is writable; Triton loads the launcher that it compiles from there."""
 LABEL = "bundler"
 """On every container, so that those of a killed process can be found: docker ps --filter label=bundler."""
@@ -36,11 +37,9 @@ HARDENING: dict[str, Any] = {
     "cap_drop": ["ALL"],
     "security_opt": ["no-new-privileges"],
     "tmpfs": {"/tmp": TMPFS},  # noqa: S108 (inside the container)
-    "pids_limit": 2048,
+    "pids_limit": MOST_THREADS,
     "user": USER,
 }
-STOP_S = 30
-"""How long an interrupted replay has to hand over the cells that it had."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +171,7 @@ class Container:
             try:
                 stdout = self._attached(on_stderr)
             except KeyboardInterrupt:
-                self._made.stop(timeout=STOP_S)
+                self._made.stop(timeout=END_S)
                 stdout = _printed(self._made.logs(stdout=True, stderr=False, stream=True))
                 if not stdout.strip():  # it had no cell yet, or did not heed
                     raise
@@ -236,4 +235,4 @@ def _limited(chunks: Iterator[bytes], most: int, what: str, hint: str) -> bytes:
 
 
 def _printed(chunks: Iterator[bytes]) -> bytes:
-    return _limited(chunks, MAX_OUTPUT_BYTES, "the container printed", "do not trust this bundle")
+    return _limited(chunks, MAX_FILE_BYTES, "the container printed", "do not trust this bundle")

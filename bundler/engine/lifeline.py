@@ -11,10 +11,10 @@ import signal
 import threading
 import time
 
+from bundler.replay.limits import END_S
+
 HELD = b"\n"
 """What the asker says. Without it a stdin at its end means nothing: it may have been none from the start."""
-GRACE_S = 30.0
-"""How long a replay may then take to clean up."""
 
 
 def end_with_asker(descriptor: int = 0) -> None:
@@ -31,5 +31,5 @@ def _wait(descriptor: int) -> None:
     except OSError:
         return
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(GRACE_S)
+    time.sleep(END_S)
     os._exit(1)

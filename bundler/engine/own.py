@@ -21,14 +21,12 @@ from bundler.bundle.unpack import Parts, unpack_replayer
 from bundler.engine.inside import Lines
 from bundler.engine.process import Places, Start, Started
 from bundler.errors import BadBundle, BadEvidence, ExitCode, UnavailableError
-from bundler.experiment.parse import parse_evidence
+from bundler.experiment.parse import MAX_FILE_BYTES, parse_evidence
 from bundler.model.evidence import Evidence
+from bundler.replay.limits import END_S
 from bundler.replay.removal import remove
 from bundler.replay.request import Request, Step, Watch
 
-MAX_EVIDENCE_BYTES = 64 << 20
-STOP_S = 30
-"""How long an interrupted replay has to hand over the cells that it had."""
 _NAME = "the bundle's own replayer"
 _LATE_BYTES = 1 << 20
 """What is still read once it ended: a pipe holds no more, and a child of its own may write on for ever."""
@@ -95,7 +93,7 @@ class _Answer:
         """What it wrote; None when that is nothing. Raises BadEvidence."""
         try:
             with _regular(self.path) as stream:
-                data = stream.read(MAX_EVIDENCE_BYTES + 1)
+                data = stream.read(MAX_FILE_BYTES + 1)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -103,10 +101,8 @@ class _Answer:
                 f"what {_NAME} left in place of its evidence cannot be read: {error.strerror}",
                 hint="do not trust this bundle",
             ) from None
-        if len(data) > MAX_EVIDENCE_BYTES:
-            raise BadEvidence(
-                f"{_NAME} wrote over {MAX_EVIDENCE_BYTES} bytes", hint="do not trust this bundle"
-            )
+        if len(data) > MAX_FILE_BYTES:
+            raise BadEvidence(f"{_NAME} wrote over {MAX_FILE_BYTES} bytes", hint="do not trust this bundle")
         return parse_evidence(data, f"the answer of {_NAME}")
 
 
@@ -125,7 +121,7 @@ def _followed(started: Started, lines: Lines) -> bool:
         _drain(started.process, lines)
     except KeyboardInterrupt:
         started.stop()
-        late = threading.Timer(STOP_S, started.give_up)
+        late = threading.Timer(END_S, started.give_up)
         late.start()
         try:
             _drain(started.process, lines)

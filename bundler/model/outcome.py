@@ -9,7 +9,8 @@ from pydantic import Field, StringConstraints
 
 from bundler.model.base import Frozen
 
-Shown = Annotated[str, StringConstraints(max_length=4000)]
+MOST_SHOWN = 4000
+Shown = Annotated[str, StringConstraints(max_length=MOST_SHOWN)]
 """Text that an untrusted process produced. Shown escaped, never interpreted."""
 
 

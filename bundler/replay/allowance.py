@@ -15,7 +15,9 @@ from typing import Any
 import bundler
 from bundler.model.experiment import Limits
 
-_GIB = 1 << 30
+GIB = 1 << 30
+OWN_CODE_BYTES = 8 * GIB
+"""For a worker that runs no stranger's code: torch's look at the device, ptxas over one kernel."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Allowance:
     """What one worker may use before it is killed."""
 
     memory_bytes: int
-    scratch_bytes: int = 1 << 30
+    scratch_bytes: int = GIB
     data_bytes: int | None = None
     """RLIMIT_DATA; None where a CUDA context needs the address space."""
     cpu_seconds: int = 3600
@@ -33,9 +35,9 @@ class Allowance:
 
 def allowance_for(limits: Limits, *, on_device: bool, slow_s: float = 0) -> Allowance:
     """What a candidate may use under an experiment's limits; ``slow_s`` is what its slow cells may take."""
-    memory = int(limits.host_memory_gib * _GIB)
+    memory = int(limits.host_memory_gib * GIB)
     # Stand-ins of huge inputs are address space that is never touched, on top of the memory.
-    data = None if on_device else memory + 32 * _GIB
+    data = None if on_device else memory + 32 * GIB
     return Allowance(
         memory_bytes=memory,
         data_bytes=data,
@@ -89,7 +91,6 @@ def confinement(scratch: Path, allowance: Allowance) -> dict[str, Any]:
         "readable": readable_paths(),
         # CUDA names its threads by writing there; without that cuInit ends with error 304.
         "writable": [str(scratch), *_DEVICES, "/proc/self/task"],
-        "file_bytes": 256 << 20,
         "data_bytes": allowance.data_bytes,
         "cpu_seconds": allowance.cpu_seconds,
         "anonymous_files": allowance.anonymous_files,

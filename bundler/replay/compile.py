@@ -18,9 +18,9 @@ from bundler.model.base import Frozen
 from bundler.model.evidence import Kernel
 from bundler.model.experiment import Ground
 from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown, TimedOut, Why
-from bundler.replay.allowance import Allowance
+from bundler.replay.allowance import OWN_CODE_BYTES, Allowance
 from bundler.replay.oracle import Oracle
-from bundler.replay.process import SpawnFailed, Worker
+from bundler.replay.process import HELLO_S, SpawnFailed, Worker
 from bundler.replay.runner import HEADER_BYTES, Ask, Job, Unit, lost_when
 from bundler.replay.zygote import Zygote
 from bundler.worker import wire
@@ -30,6 +30,7 @@ _PTX_BYTES = 256 << 20
 MAX_KERNELS = 1024
 """The most kernels of one case on one architecture: every configuration of an autotuned one is a kernel."""
 _ASSEMBLE_S = 130
+"""Somewhat more than worker.assembler gives ptxas, so that it can still say so."""
 
 
 class KernelClaim(Frozen):
@@ -116,9 +117,9 @@ class Assembler:
         return "", int(answer["registers"]), int(answer["spill_bytes"])
 
     def _start(self) -> Worker:
-        worker = self._zygote.spawn(Allowance(memory_bytes=8 << 30))
+        worker = self._zygote.spawn(Allowance(memory_bytes=OWN_CODE_BYTES))
         try:
-            worker.hello(_ASSEMBLE_S)
+            worker.hello(HELLO_S)
         except SpawnFailed:
             worker.close()
             raise

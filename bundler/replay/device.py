@@ -9,14 +9,12 @@ from pydantic import ValidationError
 from bundler.model.base import Frozen
 from bundler.model.experiment import Case
 from bundler.model.outcome import NotRun, Shown, Why
-from bundler.replay.allowance import Allowance
+from bundler.replay.allowance import GIB, OWN_CODE_BYTES, Allowance
 from bundler.replay.compile import Assembler, KernelClaim
-from bundler.replay.process import SpawnFailed
+from bundler.replay.process import HELLO_S, SpawnFailed
 from bundler.replay.zygote import Zygote
 from bundler.worker import wire
 
-_PROBE_S = 120
-_GIB = 1 << 30
 # The smallest PTX that assembles: PTX ISA, "Directives"; 7.0 is older than every target that is asked for.
 _EMPTY_PTX = b".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry probe()\n{\n ret;\n}\n"
 
@@ -34,10 +32,10 @@ class Device(Frozen):
 
 def probe(zygote: Zygote, assembler: Assembler) -> Device:
     """Ask a fresh worker; ``why_not`` says what is missing."""
-    worker = zygote.spawn(Allowance(memory_bytes=8 * _GIB, anonymous_files=True))
+    worker = zygote.spawn(Allowance(memory_bytes=OWN_CODE_BYTES, anonymous_files=True))
     try:
-        worker.hello(_PROBE_S)
-        message = worker.ask({"op": "probe"}, seconds=_PROBE_S, limits=wire.Limits())
+        worker.hello(HELLO_S)
+        message = worker.ask({"op": "probe"}, seconds=HELLO_S, limits=wire.Limits())
         device = Device.model_validate(message.header)
     except (SpawnFailed, wire.WireError, ValidationError) as error:
         return Device(why_not=f"the device could not be asked: {str(error)[:300]}")
@@ -71,11 +69,11 @@ def lacks(case: Case, device: Device) -> NotRun | None:
     """The reason why a case cannot run on this device; None when it can."""
     if device.sm < case.needs.min_sm:
         return NotRun(why=Why.NEEDS, detail=f"needs sm_{case.needs.min_sm}, the device is sm_{device.sm}")
-    if device.free_bytes < case.needs.device_memory_gib * _GIB:
+    if device.free_bytes < case.needs.device_memory_gib * GIB:
         return NotRun(
             why=Why.NEEDS,
             detail=f"needs {case.needs.device_memory_gib:g} GiB of free device memory, "
-            f"{device.free_bytes / _GIB:.1f} are there",
+            f"{device.free_bytes / GIB:.1f} are there",
         )
     return None
 

@@ -16,12 +16,10 @@ from bundler.judge.source_kernel import SourceOutputs
 from bundler.model.experiment import Case, Experiment, Ground, Language, Origin
 from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Why, Wrong
 from bundler.replay.oracle import CaseData, DeriveFailed, Oracle
-from bundler.replay.process import SpawnFailed, Worker
+from bundler.replay.process import HELLO_S, SpawnFailed, Worker
 from bundler.replay.runner import HEADER_BYTES, Ask, Job, Lost, Session, Unit, lost_when
 from bundler.replay.zygote import Zygote
 from bundler.worker import wire
-
-_FIT_S = 120
 
 
 def caller(
@@ -105,9 +103,9 @@ def _whose_memory(job: Job, zygote: Zygote, data: CaseData, claim: _NoRoom) -> O
     try:
         worker = zygote.spawn(job.allowance)
         try:
-            worker.hello(_FIT_S)
+            worker.hello(HELLO_S)
             header = {"op": "fit", "sets": data.sets[:1]}
-            answer = worker.ask(header, seconds=_FIT_S, limits=wire.Limits()).header["no_memory"]
+            answer = worker.ask(header, seconds=HELLO_S, limits=wire.Limits()).header["no_memory"]
         finally:
             worker.close()
     except (SpawnFailed, wire.WireError) as error:

@@ -11,11 +11,10 @@ import threading
 import time
 from pathlib import Path
 
+from bundler.model.outcome import MOST_SHOWN
 from bundler.replay.allowance import Allowance
 from bundler.replay.usage import overfull
 
-PRINTED_BYTES = 4000
-"""What is kept of a worker's output, no more than evidence takes; the rest is read and dropped."""
 _THREADS = 512
 """The most threads of a worker's group. RLIMIT_NPROC does not bind root, and a container's limit is the
 judge's and the other candidates' as well, so they are counted."""
@@ -59,7 +58,7 @@ class Guard(threading.Thread):
 
     def _drain(self) -> bool:
         data = os.read(self._output, 1 << 16)
-        self.printed += data[: max(0, PRINTED_BYTES - len(self.printed))]
+        self.printed += data[: max(0, MOST_SHOWN - len(self.printed))]  # no more than evidence takes
         return bool(data)
 
     def _check(self) -> None:

@@ -16,15 +16,17 @@ from bundler.judge.compare import Array
 from bundler.judge.reference import Reference
 from bundler.model.base import Frozen
 from bundler.model.experiment import Case, Experiment
-from bundler.replay.allowance import Allowance
-from bundler.replay.process import Worker
+from bundler.replay.allowance import GIB, Allowance
+from bundler.replay.process import HELLO_S, Worker
 from bundler.replay.zygote import Zygote
 from bundler.worker import wire
 
-_LIMITS = wire.Limits(header_bytes=1 << 20, payload_bytes=16 << 30)
+_LIMITS = wire.Limits(header_bytes=1 << 20, payload_bytes=16 * GIB)
+_MEMORY_BYTES = 24 * GIB
+"""The largest answer, and what numpy takes beside it while the reference is computed."""
 _LOAD_S = 60
 _CASE_S = 600
-_KEEP_BYTES = 1 << 30
+_KEEP_BYTES = GIB
 """Cases are kept for the next candidate while they fit into this in all; the others are made again. Each
 candidate takes them in the same order, so the least recent is the next to be asked for: none is dropped."""
 
@@ -75,8 +77,8 @@ class Oracle:
         self._lock = threading.Lock()
         self._kept: dict[tuple[str, bool], CaseData] = {}
         self._kept_bytes = 0
-        self._worker: Worker = zygote.spawn(Allowance(memory_bytes=24 << 30))
-        self._worker.hello(_LOAD_S)
+        self._worker: Worker = zygote.spawn(Allowance(memory_bytes=_MEMORY_BYTES))
+        self._worker.hello(HELLO_S)
         self._check(self._ask({"op": "load"}, [source], _LOAD_S), "could not be loaded")
 
     @property

@@ -19,6 +19,9 @@ from bundler.replay.guard import Guard
 from bundler.replay.removal import remove
 from bundler.worker import wire
 
+HELLO_S = 120
+"""How long a fresh worker may take until it is confined, on a host whose cores are all busy; and to answer
+what needs no candidate."""
 _START_TRIES, _START_S = 20, 0.2
 """Longer than a guard takes to kill a candidate that has all the threads that there may be."""
 _GRACE_S = 2.0

@@ -10,8 +10,8 @@ from pydantic import Field
 from bundler.judge.claims import CellClaim, Raised
 from bundler.model.base import Frozen
 from bundler.model.outcome import Shown
-from bundler.replay.process import Worker
-from bundler.replay.runner import HEADER_BYTES, HELLO_S, Job
+from bundler.replay.process import HELLO_S, Worker
+from bundler.replay.runner import HEADER_BYTES, Job
 from bundler.worker import wire
 
 BATCH = 40

@@ -14,12 +14,12 @@ from bundler.judge.claims import Raised
 from bundler.model.experiment import Candidate, Case, Experiment, Language
 from bundler.model.outcome import Crashed, Failed, Mark, NotRun, Outcome, Passed, TimedOut, Why
 from bundler.replay.allowance import Allowance
-from bundler.replay.process import Ended, SpawnFailed, Worker
+from bundler.replay.process import HELLO_S, Ended, SpawnFailed, Worker
 from bundler.replay.zygote import Zygote
 from bundler.worker import wire
 
-HELLO_S = 120
 HEADER_BYTES = 4 << 20
+"""Of an answer: what a candidate raised or tuned, or the kernels of a case on all architectures."""
 
 
 class Lost(Exception):

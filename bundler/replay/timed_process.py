@@ -34,6 +34,7 @@ WARM_S = 0.4
 CAP_S = 3.0
 """How long a process samples at most, by the judge's clock."""
 _BATCH_BYTES = 1 << 30
+"""Of outputs that a batch leaves on the device: they are held until some of them are checked."""
 _REFILL_EVERY = 4
 _CHECKS = 2
 _GRAPH_CALLS = 20

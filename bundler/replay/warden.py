@@ -19,9 +19,11 @@ import time
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from bundler.replay.limits import END_S, MOST_THREADS, WRITABLE_BYTES
 from bundler.replay.usage import overfull, threads_below
 from bundler.worker import sandbox
 from bundler.worker.landlock import NotHere
+from bundler.worker.zygote import KILLED_S
 
 MODULE = "bundler.replay.warden"
 STOP = b"t"
@@ -30,8 +32,6 @@ GIVE_UP = b"k"
 """Kill it, and all that it started."""
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _LOOK_S = 1.0
-_END_S = 60.0
-"""How long what was killed may take to end: a driver takes a device's memory back meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class Order:
     """What it reads on its stdin, which then stays open as long as the asker is there."""
     user: int | None = None
     """The user and group that it becomes; None for those of the asker."""
-    most_threads: int = 2048
-    """As in a container. RLIMIT_NPROC does not bind root, so they are counted too."""
-    most_bytes: int = 8 << 30
-    """In its folder; as in a container."""
-    grace_s: float = 30.0
+    most_threads: int = MOST_THREADS
+    """RLIMIT_NPROC does not bind root, so they are counted too."""
+    most_bytes: int = WRITABLE_BYTES
+    """In its folder."""
+    grace_s: float = END_S
     """How long it may clean up once its asker is gone."""
 
     def line(self) -> bytes:
@@ -203,7 +203,7 @@ class _Ward:
         """Kill all of this domain but this process, at once: nothing can be forked meanwhile."""
         for number in _ENDING:
             signal.signal(number, signal.SIG_IGN)
-        until = time.monotonic() + _END_S
+        until = time.monotonic() + KILLED_S
         while time.monotonic() < until:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)

@@ -22,7 +22,7 @@ from bundler.worker import cuda_core, faults, standin, wire
 from bundler.worker.archs import ARCHITECTURES, INTERPRETER_SM
 from bundler.worker.fresh import PoisonFresh
 from bundler.worker.launches import LaunchCounter, tuned
-from bundler.worker.tensors import Inputs, describe, to_bytes
+from bundler.worker.tensors import MOST_OUTPUTS, Inputs, describe, to_bytes
 from bundler.worker.timer import Timer
 from bundler.worker.triton_compile import Compiler
 
@@ -222,14 +222,10 @@ def _take(returned: object, output_bytes: int) -> tuple[list[Header], list[bytes
     before anything waits for other streams: a result that is not ready there is not ready for a caller.
     """
     outputs = list(returned) if type(returned) in (tuple, list) else [returned]  # type: ignore[call-overload]
-    described = [describe(output) for output in outputs[:_MOST_OUTPUTS]]
+    described = [describe(output) for output in outputs[:MOST_OUTPUTS]]
     fits = sum(entry.get("bytes", 0) for entry in described) <= output_bytes
     parts = [to_bytes(o) for o, entry in zip(outputs, described, strict=False) if fits and "bytes" in entry]
     return described, parts, fits
-
-
-_MOST_OUTPUTS = 17
-"""One more than an experiment can ask for, so that too many are seen to be too many."""
 
 
 def _no_memory(error: BaseException) -> Header:

@@ -173,6 +173,10 @@ def _is_dense(tensor: torch.Tensor) -> bool:
     return True
 
 
+MOST_OUTPUTS = 17
+"""One more than an experiment can ask for, so that too many are seen: as in judge.claims."""
+
+
 def describe(value: Any) -> dict[str, Any]:
     """What a candidate returned, as far as it can be told without running its code."""
     if type(value) is not _tensor_type:

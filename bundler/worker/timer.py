@@ -15,7 +15,7 @@ import torch
 
 from bundler.worker import faults
 from bundler.worker.gpu import CudaGpu, Gpu, GpuError
-from bundler.worker.tensors import Inputs, describe, poison, to_bytes
+from bundler.worker.tensors import MOST_OUTPUTS, Inputs, describe, poison, to_bytes
 
 Header = dict[str, Any]
 Answer = tuple[Header, list[bytes]]
@@ -243,7 +243,7 @@ class Timer:
         for position in positions:
             returned = self._held[position]
             outputs = list(returned) if type(returned) in (tuple, list) else [returned]
-            described = [describe(output) for output in outputs[:17]]
+            described = [describe(output) for output in outputs[:MOST_OUTPUTS]]
             fits = sum(entry.get("bytes", 0) for entry in described) <= output_bytes
             parts += [
                 to_bytes(output)

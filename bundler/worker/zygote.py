@@ -25,8 +25,8 @@ from typing import Any, NoReturn, Protocol
 from bundler.worker import sandbox, wire
 
 CONTROL_BYTES = 1 << 16
-_END_S = 60
-"""How long a killed worker may take to end; the driver takes a device's memory back meanwhile."""
+KILLED_S = 60
+"""How long what was killed may take to end: the driver takes a device's memory back meanwhile."""
 _ORPHAN_ROUNDS = 200
 _REQUESTS_FD, _RESPONSES_FD = 3, 4
 
@@ -104,7 +104,7 @@ class _Zygote:
 
         Whatever it leaves behind comes to this process, and is killed and reaped with it.
         """
-        deadline = time.monotonic() + _END_S
+        deadline = time.monotonic() + KILLED_S
         while self._workers[pid] is None and time.monotonic() < deadline:
             if not self._reap():
                 time.sleep(0.005)

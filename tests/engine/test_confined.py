@@ -228,7 +228,7 @@ def test_nothing_is_left_when_the_asker_is_killed(
 
 def test_ctrl_c_that_it_does_not_heed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The warden ends it."""
-    monkeypatch.setattr("bundler.engine.own.STOP_S", 1)
+    monkeypatch.setattr("bundler.engine.own.END_S", 1)
     program = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)\n"
     threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT)).start()
     begun = time.monotonic()

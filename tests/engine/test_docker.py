@@ -413,7 +413,7 @@ def test_an_answer_for_fewer_cells(stranger: Callable[[str], str], recorded: Rec
         (
             "while True: sys.stdout.write('x' * (1 << 20))",
             BadBundle,
-            "the container printed over 67108864 bytes",
+            "the container printed over 16777216 bytes",
         ),
     ],
 )

@@ -11,10 +11,12 @@ from threading import Semaphore
 from typing import Any, ClassVar
 
 import numpy as np
+import pytest
 
 from bundler.judge.reference import Reference
 from bundler.model.experiment import Case
 from bundler.model.host import Gpu, Read, Reading
+from bundler.replay import rounds, timed_process, watcher
 from bundler.replay.oracle import CaseData
 from bundler.replay.process import Ended
 from bundler.replay.watcher import Watcher
@@ -234,3 +236,15 @@ class FakeOracle:
         payload = memoryview(b"".join(value.tobytes() for value in values))
         references = tuple(Reference((value.astype(np.float64) * self.factor,)) for value in values)
         return CaseData(sets, payload, references)
+
+
+def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a timed process take few samples and rounds, by the fake device's clock."""
+    monkeypatch.setattr(timed_process, "WARM_S", 0.0)
+    monkeypatch.setattr(timed_process, "Watcher", SayingWatcher)
+    monkeypatch.setattr(timed_process, "CAP_S", 0.05)
+    monkeypatch.setattr(rounds, "_REPEATS", 2)
+    monkeypatch.setattr(rounds, "_FEWEST_ROUNDS", 2)
+    monkeypatch.setattr(rounds, "_MOST_ROUNDS", 10)
+    monkeypatch.setattr(rounds, "_now_s", lambda: FakeGpu.clock_s)
+    monkeypatch.setattr(watcher, "_SAMPLE_S", 0.001)

@@ -11,11 +11,11 @@ from bundler.errors import BadExperiment
 from bundler.experiment.load import Loaded
 from bundler.model.outcome import Mark, Outcome, Passed, Wrong
 from bundler.model.timing import State, Timings
-from bundler.replay import rounds, timed_process, watcher
+from bundler.replay import timed_process
 from bundler.replay.allowance import Allowance
 from bundler.replay.timing import Bench, time_cells
 from tests.small import Small
-from tests.timing.fakes import GPU, L2, FakeGpu, FakeOracle, FakeSampler, SayingWatcher, TimedZygote
+from tests.timing.fakes import GPU, L2, FakeGpu, FakeOracle, FakeSampler, TimedZygote, be_quick
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -24,14 +24,7 @@ N = L2
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timed_process, "WARM_S", 0.0)
-    monkeypatch.setattr(timed_process, "Watcher", SayingWatcher)
-    monkeypatch.setattr(rounds, "_REPEATS", 2)
-    monkeypatch.setattr(rounds, "_FEWEST_ROUNDS", 2)
-    monkeypatch.setattr(rounds, "_MOST_ROUNDS", 10)
-    monkeypatch.setattr(timed_process, "CAP_S", 0.05)
-    monkeypatch.setattr(watcher, "_SAMPLE_S", 0.001)
-    monkeypatch.setattr(rounds, "_now_s", lambda: FakeGpu.clock_s)
+    be_quick(monkeypatch)
 
 
 def _loaded(small: Small, **timing: Any) -> Loaded:

@@ -7,60 +7,39 @@ from typing import Any
 
 import pytest
 
-from bundler.digest import Digest
 from bundler.model.experiment import Experiment
 from bundler.model.timing import Cache, Method, State, TimedCell
-from bundler.replay import rounds, timed_process, watcher
+from bundler.replay import timed_process
 from bundler.replay.allowance import Allowance
 from bundler.replay.runner import Job
 from bundler.replay.timed_process import Target, TimedProcess
 from bundler.timing.judge import judge_timing
 from bundler.timing.stopwatch import slope
-from tests.timing.fakes import GPU, L2, FakeGpu, FakeOracle, FakeSampler, SayingWatcher, TimedZygote
+from tests.judge.conftest import SHA
+from tests.judge.conftest import experiment as make_experiment
+from tests.timing.fakes import GPU, L2, FakeGpu, FakeOracle, FakeSampler, TimedZygote, be_quick
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
-SHA = Digest.of(b"")
 SIZE = 1 << 16
 """Elements: 256 KiB in and 256 KiB out, eight times the fake device's L2."""
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timed_process, "WARM_S", 0.0)
-    monkeypatch.setattr(timed_process, "Watcher", SayingWatcher)
-    monkeypatch.setattr(rounds, "_REPEATS", 2)
-    monkeypatch.setattr(rounds, "_FEWEST_ROUNDS", 2)
-    monkeypatch.setattr(rounds, "_MOST_ROUNDS", 10)
-    monkeypatch.setattr(timed_process, "CAP_S", 0.05)
-    monkeypatch.setattr(watcher, "_SAMPLE_S", 0.001)
-    for module in (rounds, timed_process):  # how fast this machine is must not matter
-        monkeypatch.setattr(module, "_now_s", lambda: FakeGpu.clock_s)
+    be_quick(monkeypatch)
+    # How fast this machine is must not matter.
+    monkeypatch.setattr(timed_process, "_now_s", lambda: FakeGpu.clock_s)
 
 
 def _experiment() -> Experiment:
-    unknown = dict.fromkeys(("name", "version", "sampling", "system_prompt", "date", "procedure"), "unknown")
-    return Experiment.model_validate(
-        {
-            "schema": "bundler/experiment/1",
-            "id": "tests/timing",
-            "title": "",
-            "skill": "tests/none",
-            "language": "triton",
-            "entry": "f",
-            "base_task": {"path": "task.md", "sha256": SHA},
-            "extraction": "only-block:python",
-            "model": unknown,
-            "arms": [
-                {"name": "a", "origin": "reconstructed", "outputs": [{"path": "a.py", "sha256": SHA}]},
-            ],
-            "runtime": {"name": "cuda13", "torch": "2.13.0", "triton": "3.7.1"},
-            "harness": {"path": "harness.py", "sets": 2},
-            "returns": [{"name": "out", "dtype": "float32", "compare": {"nan": "equal", "reason": "a test"}}],
-            "cases": [{"id": "n", "params": {"n": SIZE}}],
-            "timing": {"cases": ["n"], "bytes": 8 * SIZE},
-        },
-        strict=False,
+    return make_experiment(
+        id="tests/timing",
+        arms=[{"name": "a", "origin": "reconstructed", "outputs": [{"path": "a.py", "sha256": SHA}]}],
+        harness={"path": "harness.py", "sets": 2},
+        returns=[{"name": "out", "dtype": "float32", "compare": {"nan": "equal", "reason": "a test"}}],
+        cases=[{"id": "n", "params": {"n": SIZE}}],
+        timing={"cases": ["n"], "bytes": 8 * SIZE},
     )
 
 

@@ -10,10 +10,19 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from bundler.judge.claims import MAX_OUTPUTS  # noqa: E402
 from bundler.judge.compare import decode  # noqa: E402
 from bundler.worker.make import Make  # noqa: E402
 from bundler.worker.oracle import _argument, _Parts  # noqa: E402
-from bundler.worker.tensors import DTYPES, POISON, Inputs, describe, poison, to_bytes  # noqa: E402
+from bundler.worker.tensors import (  # noqa: E402
+    DTYPES,
+    MOST_OUTPUTS,
+    POISON,
+    Inputs,
+    describe,
+    poison,
+    to_bytes,
+)
 
 pytestmark = pytest.mark.torch
 
@@ -176,3 +185,8 @@ def test_a_type_whose_name_raises() -> None:
             raise SystemExit(0)
 
     assert describe(_with_module(Module())) == {"type": "a type that hides its name"}
+
+
+def test_a_worker_describes_as_many_outputs_as_the_judge_takes() -> None:
+    """Neither may import the other."""
+    assert MOST_OUTPUTS == MAX_OUTPUTS
