@@ -10,4 +10,4 @@ WRITABLE_BYTES = 8 << 30
 what Triton compiles. A tmpfs is the host's memory."""
 END_S = 30
 """How long it has, once it is asked to end or its asker is gone, to hand over the cells that it had and to
-clean up. A worker may be in a kernel meanwhile, which is waited for where it is killed."""
+clean up."""

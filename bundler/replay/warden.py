@@ -2,7 +2,8 @@
 
 ``python -m bundler.replay.warden``. The asker writes an Order as one line to this process's stdin and holds
 that open: the system closes it when the asker is gone, by SIGKILL too. A byte on it is a wish, STOP or
-GIVE_UP. The replayer has this process's stderr; stdout has why it was not confined, and so never started.
+GIVE_UP. The replayer has this process's stderr, where this process says why it ended the replayer, and what
+of it did not end; stdout has why it was not confined, and so never started.
 """
 
 from __future__ import annotations
@@ -152,8 +153,7 @@ class _Ward:
         finally:
             self._end()
         if self._over:
-            with contextlib.suppress(OSError):
-                print(f"the replayer was ended: it {self._over}", file=sys.stderr, flush=True)
+            _say(f"the replayer was ended: it {self._over}")
         code = 1 if self._status is None else os.waitstatus_to_exitcode(self._status)
         return 128 - code if code < 0 else code
 
@@ -200,7 +200,10 @@ class _Ward:
         return bool(self._over)
 
     def _end(self) -> None:
-        """Kill all of this domain but this process, at once: nothing can be forked meanwhile."""
+        """Kill all of this domain but this process, at once: nothing can be forked meanwhile.
+
+        What waits for a driver that does not answer ends once that does, and cannot be waited for.
+        """
         for number in _ENDING:
             signal.signal(number, signal.SIG_IGN)
         until = time.monotonic() + KILLED_S
@@ -210,6 +213,8 @@ class _Ward:
             if not self._reap():
                 return
             time.sleep(0.005)
+        left = threads_below(os.getpid())
+        _say(f"the replayer was killed, and {left} of its threads did not end within {KILLED_S} s")
 
     def _reap(self) -> bool:
         """Take what has ended off the process table; whether any child is left. Orphans come here."""
@@ -220,6 +225,12 @@ class _Ward:
         except ChildProcessError:
             return False
         return True
+
+
+def _say(text: str) -> None:
+    """To whoever reads what the replayer prints, if anybody still does."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def _become(order: Order, stdin: int, say: int, asked: int) -> NoReturn:

@@ -39,11 +39,14 @@ def order(folder: Path, program: str) -> warden.Order:
 
 
 def start(
-    order: warden.Order, before: Callable[[], None] | None = None, behind: bytes = b""
+    order: warden.Order,
+    before: Callable[[], None] | None = None,
+    behind: bytes = b"",
+    as_: tuple[str, ...] = ("-m", warden.MODULE),
 ) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE
     process = subprocess.Popen(
-        [sys.executable, "-m", warden.MODULE],
+        [sys.executable, *as_],
         stdin=pipe, stdout=pipe, stderr=pipe, cwd=REPOSITORY, start_new_session=True,
         preexec_fn=before,  # noqa: PLW1509
     )  # fmt: skip
@@ -174,6 +177,23 @@ def test_too_much(tmp_path: Path, limit: dict[str, Any], does: str, said: str) -
     assert status == 137
     assert printed.startswith(f"the replayer was ended: it {said}")
     assert running_from(tmp_path) == []
+
+
+DEATHLESS = """
+import os
+from bundler.replay import warden
+kill, warden.KILLED_S = os.kill, 0.1
+os.kill = lambda pid, number: kill(pid, 0 if pid == -1 else number)
+warden.main()
+"""
+
+
+def test_what_does_not_end_is_said(tmp_path: Path) -> None:
+    """As what waits for a driver. Here the warden only seems to kill it; it ends with the warden."""
+    asked = order(tmp_path, "import time; time.sleep(60)")
+    status, said, printed = ended(start(asked, behind=warden.GIVE_UP, as_=("-c", DEATHLESS)))
+    assert (status, said) == (1, "")
+    assert printed == "the replayer was killed, and 1 of its threads did not end within 0.1 s\n"
 
 
 # --- where it is not started ------------------------------------------------------------------------------
