@@ -31,16 +31,13 @@ def caller(
     ``source_outputs`` keeps what the source kernel returned, and other candidates are held against it.
     """
     undefined = source.undefined_loads(job.source)
+    sources = SourceOutputs() if source_outputs is None else source_outputs
 
     def ask(worker: Worker, unit: Unit) -> Mapping[str, Outcome]:
         data = oracle.case(unit.case)
         try:
-            experiment = job.experiment.judging(unit.case)
-            derive = deriving(oracle, unit.case, experiment, data)
-            launch = launching(job, unit.case, data)
-            against = _Against(job, unit.case, data, source_outputs or SourceOutputs())
-            seconds = experiment.cell_seconds(unit.case, Ground.DEVICE if on_device else Ground.INTERPRETER)
-            outcome = _call(experiment, worker, data, session, on_device, seconds, derive, launch, against)
+            cell = _cell(job, oracle, unit.case, data, sources, on_device=on_device)
+            outcome = _call(cell, worker, session)
         except MemoryError:
             worker.kill()
             raise Lost(no_memory("the judge ran out of memory over this case")) from None
@@ -49,11 +46,16 @@ def caller(
         except _NoRoom as claim:
             worker.kill()
             raise Lost(_whose_memory(job, zygote, data, claim)) from None
-        if undefined and isinstance(outcome, Passed | Wrong):
-            outcome = outcome.model_copy(update={"marks": (*outcome.marks, Mark.UNDEFINED_LOAD)})
-        return dict.fromkeys(unit.grounds, outcome)
+        return dict.fromkeys(unit.grounds, _marked(outcome) if undefined else outcome)
 
     return ask
+
+
+def _marked(outcome: Outcome) -> Outcome:
+    """With the mark of a candidate whose source loads what is undefined, where it was held to anything."""
+    if not isinstance(outcome, Passed | Wrong):
+        return outcome
+    return outcome.model_copy(update={"marks": (*outcome.marks, Mark.UNDEFINED_LOAD)})
 
 
 def deriving(oracle: Oracle, case: Case, experiment: Experiment, data: CaseData) -> Derive:
@@ -76,22 +78,47 @@ def launching(job: Job, case: Case, data: CaseData) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Against:
-    """One cell, and what the source kernel gave for its case."""
+class _Cell:
+    """One cell: what the candidate is called on, and what its answer is held against."""
 
     job: Job
     case: Case
     data: CaseData
-    outputs: SourceOutputs
+    experiment: Experiment
+    """As it judges the case."""
+    on_device: bool
+    seconds: float
+    """How long it may take."""
+    launch: dict[str, Any]
+    """What a request has beside the inputs."""
+    derive: Derive
+    sources: SourceOutputs
 
-    def __call__(
-        self, outcome: Outcome, plan: tuple[int, ...], claim: CellClaim, payload: memoryview
-    ) -> Outcome:
+    def judge(self, plan: tuple[int, ...], claim: CellClaim, payload: memoryview) -> Outcome:
+        """Against the reference, then against what the source kernel returned; of that one it is kept."""
+        references = self.data.references
+        outcome = judge_cell(self.experiment, plan, claim, payload, references, self.derive)
         if self.job.candidate.arm.origin is Origin.SOURCE:
-            self.outputs.keep(self.case, outcome, plan, claim, payload)
+            self.sources.keep(self.case, outcome, plan, claim, payload)
             return outcome
-        experiment, references = self.job.experiment.judging(self.case), self.data.references
-        return self.outputs.held(experiment, self.case, outcome, plan, claim, payload, references)
+        return self.sources.held(self.experiment, self.case, outcome, plan, claim, payload, references)
+
+
+def _cell(
+    job: Job, oracle: Oracle, case: Case, data: CaseData, sources: SourceOutputs, *, on_device: bool
+) -> _Cell:
+    experiment = job.experiment.judging(case)
+    return _Cell(
+        job=job,
+        case=case,
+        data=data,
+        experiment=experiment,
+        on_device=on_device,
+        seconds=experiment.cell_seconds(case, Ground.DEVICE if on_device else Ground.INTERPRETER),
+        launch=launching(job, case, data),
+        derive=deriving(oracle, case, experiment, data),
+        sources=sources,
+    )
 
 
 class _NoRoom(Exception):
@@ -116,29 +143,19 @@ def _whose_memory(job: Job, zygote: Zygote, data: CaseData, claim: _NoRoom) -> O
     return Failed(phase=Phase.RUN, error=text[:2000], resource="out-of-memory")
 
 
-def _call(
-    experiment: Experiment,
-    worker: Worker,
-    data: CaseData,
-    session: Session,
-    on_device: bool,
-    seconds: float,
-    derive: Derive,
-    launch: dict[str, Any],
-    against: _Against,
-) -> Outcome:
-    plan = calls.plan(experiment.harness.sets, elements=data.elements, on_device=on_device)
-    right_bytes = max(reference.bytes_as(experiment.returns) for reference in data.references)
-    header = {"op": "call", "sets": data.sets, "calls": plan, "output_bytes": right_bytes} | launch
+def _call(cell: _Cell, worker: Worker, session: Session) -> Outcome:
+    """Raises Lost, _NoRoom and DeriveFailed."""
+    experiment, data = cell.experiment, cell.data
+    plan = calls.plan(experiment.harness.sets, elements=data.elements, on_device=cell.on_device)
+    right_bytes = data.right_bytes(experiment.returns)
+    header = {"op": "call", "sets": data.sets, "calls": plan, "output_bytes": right_bytes} | cell.launch
     limits = wire.Limits(header_bytes=HEADER_BYTES, payload_bytes=right_bytes * len(plan))
-    with lost_when(worker, seconds):
-        message = worker.ask(header, [data.payload], seconds=seconds, limits=limits)
+    with lost_when(worker, cell.seconds):
+        message = worker.ask(header, [data.payload], seconds=cell.seconds, limits=limits)
         if "no_memory" in message.header:
             raise _NoRoom(str(message.header["no_memory"])[:300])
         claim = CellClaim.model_validate(message.header)
-        payload = memoryview(message.payload)
-        outcome = judge_cell(experiment, plan, claim, payload, data.references, derive)
-        outcome = against(outcome, plan, claim, payload)
+        outcome = cell.judge(plan, claim, memoryview(message.payload))
     if len(session.tuned | claim.tuned) <= MAX_TUNED:
         session.tuned.update(claim.tuned)
     if claim.unusable:

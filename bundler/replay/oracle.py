@@ -15,7 +15,7 @@ from bundler.errors import BadExperiment
 from bundler.judge.compare import Array
 from bundler.judge.reference import Reference
 from bundler.model.base import Frozen
-from bundler.model.experiment import Case, Experiment
+from bundler.model.experiment import Case, Experiment, Returned
 from bundler.replay.allowance import GIB, Allowance
 from bundler.replay.process import HELLO_S, Worker
 from bundler.replay.zygote import Zygote
@@ -66,6 +66,10 @@ class CaseData:
     def argument_bytes(self) -> int:
         """How much memory the arguments' storage takes on the device, in bytes."""
         return sum(a["storage"] * len(a["gap"]) // 2 for a in self.sets[0] if a["kind"] == "tensor")
+
+    def right_bytes(self, returns: tuple[Returned, ...]) -> int:
+        """Bytes of the largest right answer of a call that returns this."""
+        return max(reference.bytes_as(returns) for reference in self.references)
 
 
 class Oracle:

@@ -65,7 +65,7 @@ class Target:
     @property
     def right_bytes(self) -> int:
         """Bytes of a right answer."""
-        return max(r.bytes_as(self.experiment.returns) for r in self.data.references)
+        return self.data.right_bytes(self.experiment.returns)
 
 
 class TimedProcess:
