@@ -88,7 +88,7 @@ class _Line:
             if (crowded and pool.crowded_out(outcomes)) or (lacked and not last):
                 put_off.append(unit)
             else:
-                self._record.cells.put(candidate, unit.case, pool.unless_exhausted(outcomes))
+                self._record.cells.put(candidate, unit.case, pool.settled(outcomes))
                 self._record.step(self._progress, len(outcomes))
             if self._record.stop.is_set():
                 return

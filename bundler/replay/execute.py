@@ -16,7 +16,7 @@ from bundler.judge.source_kernel import SourceOutputs
 from bundler.model.experiment import Case, Experiment, Ground, Language, Origin
 from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Why, Wrong
 from bundler.replay.oracle import CaseData, DeriveFailed, Oracle
-from bundler.replay.process import HELLO_S, SpawnFailed, Worker
+from bundler.replay.process import HELLO_S, Refused, SpawnFailed, Worker
 from bundler.replay.runner import HEADER_BYTES, Ask, Job, Lost, Session, Unit, lost_when
 from bundler.replay.zygote import Zygote
 from bundler.worker import wire
@@ -136,7 +136,7 @@ def _whose_memory(job: Job, zygote: Zygote, data: CaseData, claim: _NoRoom) -> O
         finally:
             worker.close()
     except (SpawnFailed, wire.WireError) as error:
-        return NotRun(why=Why.INFRASTRUCTURE, detail=f"could not tell whose the memory is: {error}"[:1000])
+        return Refused(detail=f"could not tell whose the memory is: {error}"[:1000])
     if answer is not None:
         return no_memory(str(answer)[:300])
     text = f"the inputs found no room in its process, and do without it: {claim}"

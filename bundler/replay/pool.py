@@ -9,6 +9,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from bundler.errors import UnavailableError
 from bundler.model.outcome import Crashed, Failed, NotRun, Outcome, TimedOut, Why
 from bundler.replay.device import Device
+from bundler.replay.process import Refused
 from bundler.replay.runner import lacked_a_process
 
 _DEVICE_BYTES = 32 << 30
@@ -32,23 +33,24 @@ def crowded_out(outcomes: Mapping[str, Outcome]) -> bool:
     return any(
         isinstance(outcome, TimedOut | Crashed)
         or (isinstance(outcome, Failed) and outcome.resource in ("out-of-memory", "no-process"))
-        or (isinstance(outcome, NotRun) and outcome.why in (Why.NO_MEMORY, Why.INFRASTRUCTURE))
+        or isinstance(outcome, Refused)
+        or (isinstance(outcome, NotRun) and outcome.why is Why.NO_MEMORY)
         for outcome in outcomes.values()
     )
 
 
 def was_refused(outcomes: Mapping[str, Outcome]) -> bool:
-    """Whether something was not run since nothing could be started for it, say."""
-    return any(isinstance(o, NotRun) and o.why is Why.INFRASTRUCTURE for o in outcomes.values())
+    """Whether something was not run since nothing could be started for it."""
+    return any(isinstance(outcome, Refused) for outcome in outcomes.values())
 
 
-def unless_exhausted(outcomes: Mapping[str, Outcome]) -> Mapping[str, Outcome]:
-    """``outcomes``, or that they could not be had, where this process cannot start threads either.
+def settled(outcomes: Mapping[str, Outcome]) -> Mapping[str, Outcome]:
+    """``outcomes`` as evidence has them; where this process cannot start threads either, that there were none.
 
     What a worker says of that is a claim, so the host is asked, once that worker is gone.
     """
     if not lacked_a_process(outcomes) or _can_start_threads():
-        return outcomes
+        return {ground: o.plain() if isinstance(o, Refused) else o for ground, o in outcomes.items()}
     why = "the host starts no more processes of this user: stop others, or raise the limit on them"
     return dict.fromkeys(outcomes, NotRun(why=Why.INFRASTRUCTURE, detail=why))
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bundler.model.outcome import NotRun, Why
 from bundler.replay.allowance import Allowance
 from bundler.replay.guard import Guard
 from bundler.replay.removal import remove
@@ -30,6 +31,19 @@ _GRACE_S = 2.0
 
 class SpawnFailed(Exception):
     """No worker could be forked and confined: never a candidate's fault. ``str`` is why."""
+
+
+class Refused(NotRun):
+    """Not run since the host refused a process, a thread or memory: a later try may be granted them.
+
+    For the replay alone; evidence has it without that (``plain``).
+    """
+
+    why: Why = Why.INFRASTRUCTURE
+
+    def plain(self) -> NotRun:
+        """As evidence has it."""
+        return NotRun(why=self.why, detail=self.detail)
 
 
 class Pipes:

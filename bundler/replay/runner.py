@@ -14,7 +14,7 @@ from bundler.judge.claims import Raised
 from bundler.model.experiment import Candidate, Case, Experiment, Language
 from bundler.model.outcome import Crashed, Failed, Mark, NotRun, Outcome, Passed, TimedOut, Why
 from bundler.replay.allowance import Allowance
-from bundler.replay.process import HELLO_S, Ended, SpawnFailed, Worker
+from bundler.replay.process import HELLO_S, Ended, Refused, SpawnFailed, Worker
 from bundler.replay.zygote import Zygote
 from bundler.worker import wire
 
@@ -158,8 +158,7 @@ class _Line:
             return self._unless_it_took_all(dict.fromkeys(unit.grounds, failed.outcome))
         except SpawnFailed as reason:
             self.end()
-            outcome: Outcome = NotRun(why=Why.INFRASTRUCTURE, detail=str(reason)[:1000])
-            return dict.fromkeys(unit.grounds, outcome)
+            return dict.fromkeys(unit.grounds, Refused(detail=str(reason)[:1000]))
         except Lost as lost:
             outcome = self._lost(lost)
         self._one_by_one = True

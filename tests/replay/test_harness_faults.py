@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bundler.model.experiment import Case
 from bundler.model.outcome import NotRun, Why, kind
+from bundler.replay.oracle import DeriveFailed, Oracle
 from bundler.replay.replay import replay
 from bundler.replay.request import Request, Watch
 from tests.small import HARNESS, ID, Small
@@ -45,6 +48,25 @@ def test_a_derive_that_raises_costs_the_cells_it_raised_over(derived: Small) -> 
     assert "ValueError: I did not expect that" in wrong[0].detail
     # The control that has to fail was not judged, so nothing shows that the harness can tell.
     assert evidence.grounds["interpreter"].status == "invalid"
+
+
+def test_what_a_harness_raises_over_is_not_tried_again(
+    derived: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would raise again; a host that refused a process may have one later."""
+    tries: list[str] = []
+    derive = Oracle.derive
+
+    def noted(oracle: Oracle, case: Case, *rest: Any) -> Any:
+        try:
+            return derive(oracle, case, *rest)
+        except DeriveFailed:
+            tries.append(case.id)
+            raise
+
+    monkeypatch.setattr(Oracle, "derive", noted)
+    replay(derived.load(), Request(device=False, jobs=1), Watch())
+    assert sorted(tries) == ["n=1", "n=100"]
 
 
 def test_a_ground_on_which_no_case_can_run_is_not_invalid(tmp_path: Path) -> None:

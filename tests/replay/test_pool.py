@@ -15,6 +15,7 @@ from bundler.replay import pool
 from bundler.replay.device import Device
 from bundler.replay.drive import Answers, Work, drive
 from bundler.replay.pool import crowded_out, device_jobs, run_all
+from bundler.replay.process import Refused
 from bundler.replay.record import Record
 from bundler.replay.request import Request, Watch
 from bundler.replay.runner import Job, Session, Unit
@@ -38,9 +39,14 @@ MAY_BE = [
     Failed(phase=Phase.RUN, error="CUDA out of memory", resource="out-of-memory"),
     Failed(phase=Phase.COMPILE, error="BlockingIOError", resource="no-process"),
     NotRun(why=Why.NO_MEMORY),
-    NotRun(why=Why.INFRASTRUCTURE),
+    Refused(),
 ]
-CANNOT_BE = [Passed(), Failed(phase=Phase.RUN, error="x"), NotRun(why=Why.NEEDS)]
+CANNOT_BE = [
+    Passed(),
+    Failed(phase=Phase.RUN, error="x"),
+    NotRun(why=Why.NEEDS),
+    NotRun(why=Why.INFRASTRUCTURE, detail="the harness raised"),
+]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +125,7 @@ def test_alone_the_first_try_counts(small: Small) -> None:
 LACKING = Failed(phase=Phase.COMPILE, error="BlockingIOError: [Errno 11] ptxas", resource="no-process")
 
 
-@pytest.mark.parametrize("lacking", [LACKING, NotRun(why=Why.INFRASTRUCTURE, detail="no process")])
+@pytest.mark.parametrize("lacking", [LACKING, Refused(detail="no process")])
 def test_what_lacked_a_process_is_tried_again_even_alone(small: Small, lacking: Outcome) -> None:
     """Others of the same user had them all, or another candidate, and have ended since."""
     tries: list[str] = []
@@ -132,6 +138,16 @@ def test_what_lacked_a_process_is_tried_again_even_alone(small: Small, lacking: 
 
     cells = _driven(small, run, jobs=1)
     assert {kind(outcome) for row in cells.values() for outcome in row.values()} == {"passed"}
+
+
+def test_evidence_has_what_was_refused_twice_as_any_cell_that_was_not_run(small: Small) -> None:
+    def run(job: Job, session: Session, its: list[Unit]) -> Answers:
+        yield from ((unit, {"device": Refused(detail="no process")}) for unit in its)
+
+    cells = _driven(small, run, jobs=1)
+    found = [outcome for row in cells.values() for outcome in row.values()]
+    assert found == [NotRun(why=Why.INFRASTRUCTURE, detail="no process")] * len(found)
+    assert {type(outcome) for outcome in found} == {NotRun}
 
 
 def test_the_source_is_tried_again_before_what_is_held_against_it(tmp_path: Path) -> None:
