@@ -45,9 +45,10 @@ def was_refused(outcomes: Mapping[str, Outcome]) -> bool:
 
 
 def settled(outcomes: Mapping[str, Outcome]) -> Mapping[str, Outcome]:
-    """``outcomes`` as evidence has them; where this process cannot start threads either, that there were none.
+    """``outcomes`` as evidence has them.
 
-    What a worker says of that is a claim, so the host is asked, once that worker is gone.
+    What a worker says of a want of processes is a claim, so the host is asked, once that worker is gone:
+    where this process cannot start threads either, nothing was run.
     """
     if not lacked_a_process(outcomes) or _can_start_threads():
         return {ground: o.plain() if isinstance(o, Refused) else o for ground, o in outcomes.items()}

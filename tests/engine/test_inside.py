@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any, NoReturn
 
 import pytest
+from typer.testing import CliRunner
 
-from bundler.cli import options
-from bundler.cli.main import app
+from bundler.cli import inside, options
 from bundler.engine.inside import Lines, arguments, other_request
+from bundler.engine.replayed import Options, Plan
 from bundler.engine.steps import PROGRESS, progress_line, read_step
+from bundler.errors import BundlerError
 from bundler.experiment.load import Loaded
 from bundler.model.evidence import Settings
-from bundler.model.experiment import Ground
 from bundler.model.timing import Timings
 from bundler.replay.request import Request, Step
 from tests.small import Small, evidence, ground
@@ -24,42 +26,49 @@ def loaded(small: Small) -> Loaded:
     return small.load()
 
 
+ASKED: dict[str, Any] = {
+    "device": False,
+    "interpreter": False,
+    "architectures": (75, 90),
+    "seed": 7,
+    "candidates": ("with-skill/01",),
+    "cases": ("n=1", "n=100"),
+    "jobs": 2,
+    "time": True,
+    "slow": True,
+}
+"""Of every field of a request another value than its default."""
+NOT_CARRIED = {"bundle"}
+"""The bundle's digest is the asker's to say, who has the bundle."""
+
+
+def test_every_field_of_a_request_is_tried() -> None:
+    assert ASKED.keys() == {field.name for field in fields(Request)} - NOT_CARRIED
+    assert not [name for name, value in ASKED.items() if getattr(Request(), name) == value]
+
+
 @pytest.mark.parametrize(
     "request_",
     [
-        Request(device=True, interpreter=True, architectures=(75, 90), seed=7, jobs=2),
-        Request(device=False, interpreter=True, architectures=(), jobs=1),
-        Request(
-            device=False,
-            interpreter=False,
-            architectures=(90,),
-            candidates=("with-skill/01",),
-            cases=("n=1", "n=100"),
-            jobs=1,
-        ),
+        *(pytest.param(Request(**{name: value}), id=name) for name, value in ASKED.items()),
+        pytest.param(Request(**ASKED | {"device": True}), id="on the device"),
+        pytest.param(Request(**ASKED | {"interpreter": True}), id="on the interpreter"),
     ],
 )
-def test_a_request_arrives_as_it_was_meant(loaded: Loaded, request_: Request) -> None:
-    from typer.main import get_command
+def test_a_request_arrives_as_it_was_meant(
+    small: Small, request_: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through the command line of the bundler inside."""
+    loaded = _slow(small)
+    arrived: list[Request] = []
 
-    verify = get_command(app).commands["verify"]  # type: ignore[attr-defined]
-    given = verify.make_context("verify", arguments(request_)[1:]).params
-    selection = options.Selection(
-        [Ground(g) for g in given["ground"]] if given["ground"] else None,
-        given["arch"],
-        given["candidate"],
-        given["case"],
-        given["seed"],
-        given["jobs"],
-    )
-    meant = selection.request(loaded)
-    assert meant.grounds() == request_.grounds()
-    assert (meant.seed, meant.candidates, meant.cases, meant.jobs) == (
-        request_.seed,
-        request_.candidates,
-        request_.cases,
-        request_.jobs,
-    )
+    def verified(target: object, plan: Plan, options: Options) -> NoReturn:
+        arrived.append(plan(loaded))
+        raise BundlerError("asked", hint="nothing")
+
+    monkeypatch.setattr(inside, "verified_folder", verified)
+    CliRunner().invoke(inside.app, arguments(request_), env={"BUNDLER_BUNDLE": str(small.folder)})
+    assert arrived == [request_]
 
 
 def _slow(small: Small) -> Loaded:
