@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,12 +16,13 @@ from bundler.experiment.load import Loaded, load
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Experiment, Ground
 from bundler.model.outcome import NotRun, Outcome, Passed, TimedOut, Why, kind
-from bundler.replay import execute
+from bundler.replay import execute, grounds_executed
 from bundler.replay.allowance import Allowance, allowance_for
 from bundler.replay.record import Record
 from bundler.replay.replay import replay
 from bundler.replay.request import Request, Watch
 from bundler.replay.runner import Job, Lost, Session, Unit
+from bundler.replay.timing import Bench
 from bundler.worker import wire
 from tests.replay.fakes import FakeWorker, FakeZygote
 from tests.replay.test_grounds import FakeOracle
@@ -198,3 +200,22 @@ def test_a_processs_share_of_the_processor_grows_with_them(experiment: Experimen
     usual = Allowance.cpu_seconds
     assert allowance_for(experiment.limits, on_device=False).cpu_seconds == usual
     assert allowance_for(experiment.limits, on_device=False, slow_s=99.5).cpu_seconds == usual + 100
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("slow_on", "cpu_seconds"), [(["device"], 3600 + 1200), (["interpreter"], 3600)])
+def test_a_timed_process_has_as_much_where_its_cell_is_slow(
+    small: Small, monkeypatch: pytest.MonkeyPatch, slow_on: list[str], cpu_seconds: int
+) -> None:
+    """Waiting for the device takes the processor too, so what a slow cell may take is on top of an hour."""
+    from tests.timing.fakes import GPU  # imports torch
+
+    small.declared["limits"] = {"cell_seconds": 120}
+    small.declared["cases"] = [{"id": "n={n}", "params": {"n": 100}, "slow": slow_on}]
+    small.declared["timing"] = {"cases": ["n=100"], "bytes": "8 * n"}
+    record = Record(small.load(), Request(interpreter=False, time=True, slow=True), Watch())
+    record.host = SimpleNamespace(cuda_device=lambda: GPU)  # type: ignore[assignment]
+    timed: list[Bench] = []
+    monkeypatch.setattr(grounds_executed, "time_cells", lambda bench, *rest: timed.append(bench))
+    grounds_executed._time(record, FakeZygote(lambda header, worker: {}), FakeOracle())  # type: ignore[arg-type]
+    assert [bench.allowance.cpu_seconds for bench in timed] == [cpu_seconds]
