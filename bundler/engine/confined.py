@@ -63,16 +63,7 @@ def confined(request: Request, places: Places) -> Iterator[Started]:
     Raises NotConfined, at the start or at the end of the block; none of its code ran then.
     """
     order = _order(request, places)
-    # The warden is not confined: it imports what is installed, and starts far from what a stranger writes.
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-s", "-S", "-B", "-m", warden.MODULE],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(Path(bundler.__file__).resolve().parent.parent)},
-        cwd="/",
-        start_new_session=True,
-    )
+    process = _warden()
     started = _Warded(process)
     try:
         started.say(order.line())
@@ -87,6 +78,19 @@ def confined(request: Request, places: Places) -> Iterator[Started]:
         started.close_pipes()
     if reason:
         raise NotConfined(reason)
+
+
+def _warden() -> subprocess.Popen[bytes]:
+    """Not confined: it imports what is installed, and starts far from what a stranger writes."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-s", "-S", "-B", "-m", warden.MODULE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(Path(bundler.__file__).resolve().parent.parent)},
+        cwd="/",
+        start_new_session=True,
+    )
 
 
 def _order(request: Request, places: Places) -> warden.Order:

@@ -55,6 +55,10 @@ class _CompileClaim(Frozen):
     kernels: tuple[KernelClaim, ...]
 
 
+Sent = tuple[KernelClaim, bytes]
+"""A kernel and its PTX."""
+
+
 class KernelTable:
     """The kernels of a replay, each once, in a stated order. Safe for several threads."""
 
@@ -133,7 +137,7 @@ class Assembler:
 
 def compiler(job: Job, oracle: Oracle, assembler: Assembler, table: KernelTable) -> Ask:
     """Ask for one case on several architectures. The returned function belongs to one candidate."""
-    known: dict[Worker, list[tuple[KernelClaim, bytes]]] = {}
+    known: dict[Worker, list[Sent]] = {}
 
     def ask(worker: Worker, unit: Unit) -> Mapping[str, Outcome]:
         data = oracle.case(unit.case, stand_in=True)
@@ -149,11 +153,7 @@ def compiler(job: Job, oracle: Oracle, assembler: Assembler, table: KernelTable)
                 raise ValueError(f"no room for the inputs: {str(message.header['no_memory'])[:300]}")
             claim = _CompileClaim.model_validate(message.header)
             kernels = known.setdefault(worker, [])
-            kernels.extend(_cut(claim.kernels, memoryview(message.payload)))
-            if sum(len(ptx) for _, ptx in kernels) > _PTX_BYTES:
-                raise ValueError(f"over {_PTX_BYTES >> 20} MiB of PTX in all")
-            if [entry.sm for entry in claim.architectures] != architectures:
-                raise ValueError("other architectures were answered than asked for")
+            _take(claim, message.payload, kernels, architectures)
             return {
                 ground: _outcome(entry, kernels, assembler, table, cell_seconds)
                 for ground, entry in zip(unit.grounds, claim.architectures, strict=True)
@@ -162,7 +162,18 @@ def compiler(job: Job, oracle: Oracle, assembler: Assembler, table: KernelTable)
     return ask
 
 
-def _cut(kernels: tuple[KernelClaim, ...], payload: memoryview) -> list[tuple[KernelClaim, bytes]]:
+def _take(
+    claim: _CompileClaim, payload: bytes | bytearray, into: list[Sent], architectures: list[int]
+) -> None:
+    """Add what a worker sent to what it sent before. Raises ValueError when that breaks the protocol."""
+    into.extend(_cut(claim.kernels, memoryview(payload)))
+    if sum(len(ptx) for _, ptx in into) > _PTX_BYTES:
+        raise ValueError(f"over {_PTX_BYTES >> 20} MiB of PTX in all")
+    if [entry.sm for entry in claim.architectures] != architectures:
+        raise ValueError("other architectures were answered than asked for")
+
+
+def _cut(kernels: tuple[KernelClaim, ...], payload: memoryview) -> list[Sent]:
     if sum(kernel.ptx_bytes for kernel in kernels) != payload.nbytes:
         raise ValueError("the PTX texts do not add up to the payload")
     cut = []
@@ -174,7 +185,7 @@ def _cut(kernels: tuple[KernelClaim, ...], payload: memoryview) -> list[tuple[Ke
 
 def _outcome(
     claim: _ArchitectureClaim,
-    kernels: list[tuple[KernelClaim, bytes]],
+    kernels: list[Sent],
     assembler: Assembler,
     table: KernelTable,
     seconds: float,
@@ -195,13 +206,16 @@ def _outcome(
         error, registers, spill_bytes = assembler.assemble(ptx, kernel)
         if error:
             return Failed(phase=Phase.COMPILE, error=error[:2000])
-        entry = Kernel(
-            name=kernel.name,
-            ptx=Digest.of(ptx),
-            num_warps=kernel.num_warps,
-            shared_bytes=kernel.shared_bytes,
-            registers=registers,
-            spill_bytes=spill_bytes,
-        )
-        indices.append(table.add(entry))
+        indices.append(table.add(_kernel(kernel, ptx, registers, spill_bytes)))
     return Passed(kernels=tuple(indices))
+
+
+def _kernel(claim: KernelClaim, ptx: bytes, registers: int, spill_bytes: int) -> Kernel:
+    return Kernel(
+        name=claim.name,
+        ptx=Digest.of(ptx),
+        num_warps=claim.num_warps,
+        shared_bytes=claim.shared_bytes,
+        registers=registers,
+        spill_bytes=spill_bytes,
+    )

@@ -5,7 +5,7 @@ What differs from case to case is the launch: threads of a block, dynamic shared
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pydantic import Field
 
@@ -52,11 +52,8 @@ def run_cuda_units(
     for unit in waiting[:1]:
         check_inputs(job.experiment, unit.case, oracle.case(unit.case, stand_in=True).sets[0])
     made: dict[str, Kernel] = {}
-    grounds = dict.fromkeys(ground for unit in waiting for ground in unit.grounds)
-    # One ground a unit: each has the whole time, and one that ends the process costs no other.
-    once = [Unit(waiting[0].case, (ground,)) for ground in grounds] if waiting else []
     outcomes: dict[str, Outcome] = {}
-    for _, outcome in run_units(job, zygote, once, _compiler(job, made), session):
+    for _, outcome in run_units(job, zygote, _once(waiting), _compiler(job, made), session):
         outcomes.update(outcome)
     inputs = depends_on_tensors(job.experiment)
     for unit in waiting:
@@ -65,13 +62,18 @@ def run_cuda_units(
             continue
         arguments = oracle.case(unit.case, stand_in=True).sets[0] if inputs else []
         shape = shape_of(job.experiment, unit.case, arguments)
-        yield (
-            unit,
-            {
-                ground: launched(made[ground], shape, ground, table) if ground in made else outcomes[ground]
-                for ground in unit.grounds
-            },
-        )
+        judged = {
+            ground: launched(made[ground], shape, ground, table) if ground in made else outcomes[ground]
+            for ground in unit.grounds
+        }
+        yield unit, judged
+
+
+def _once(units: Sequence[Unit]) -> list[Unit]:
+    """One ground a unit, whatever the case: each has the whole time, and one that ends the process costs no
+    other."""
+    grounds = dict.fromkeys(ground for unit in units for ground in unit.grounds)
+    return [Unit(units[0].case, (ground,)) for ground in grounds]
 
 
 def _compiler(job: Job, made: dict[str, Kernel]) -> Ask:

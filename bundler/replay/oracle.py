@@ -117,13 +117,7 @@ class Oracle:
 
         Raises DeriveFailed when it raises, else as ``case`` does.
         """
-        described, parts, at = [], [], 0
-        for output in outputs:
-            data = np.ascontiguousarray(output).tobytes()
-            dtype = str(output.dtype)
-            described.append({"dtype": dtype, "shape": list(output.shape), "data": [at, len(data)]})
-            parts.append(data)
-            at += len(data)
+        described, parts = _described(outputs)
         request = self._about(case) | {"op": "derive", "which": which, "outputs": described}
         message = self._ask(request, parts, _CASE_S)
         answer = self._check(message, f"failed to derive on case {case.id!r}", DeriveFailed)
@@ -201,6 +195,17 @@ class Oracle:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _described(outputs: Sequence[Array]) -> tuple[list[dict[str, Any]], list[bytes]]:
+    """Arrays as the wire has them, and their bytes."""
+    described: list[dict[str, Any]] = []
+    parts = [np.ascontiguousarray(output).tobytes() for output in outputs]
+    at = 0
+    for output, data in zip(outputs, parts, strict=True):
+        described.append({"dtype": str(output.dtype), "shape": list(output.shape), "data": [at, len(data)]})
+        at += len(data)
+    return described, parts
 
 
 def _references(answer: _CaseAnswer, payload: memoryview) -> tuple[Reference, ...]:

@@ -87,10 +87,7 @@ def run_all(
             futures = [pool.submit(task) for task in tasks]
         except RuntimeError as error:
             stop.set()
-            raise UnavailableError(
-                f"{jobs} candidates at a time need as many threads: {error}",
-                hint="use fewer --jobs, stop other programs of this user, or raise the limit (ulimit -u)",
-            ) from None
+            raise _no_threads(jobs, error) from None
         try:
             ended, others = wait(futures, return_when=FIRST_EXCEPTION)
             if others:  # one failed: what the others would still find out is lost anyway
@@ -103,3 +100,10 @@ def run_all(
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _no_threads(jobs: int, error: RuntimeError) -> UnavailableError:
+    return UnavailableError(
+        f"{jobs} candidates at a time need as many threads: {error}",
+        hint="use fewer --jobs, stop other programs of this user, or raise the limit (ulimit -u)",
+    )

@@ -144,18 +144,21 @@ class Record:
             complete=complete,
             host=self.host,
             not_as_pinned=self.experiment.runtime.differences(self.host.software),
-            settings=Settings(
-                seed=self.request.seed,
-                grounds=self.request.grounds(),
-                candidates=self.request.candidates,
-                cases=self.request.cases,
-                slow=self.request.slow if self.experiment.slow_cases(*Ground) else None,
-            ),
+            settings=self._settings(),
             judge_isolation=self.judge_isolation,
             grounds={name: self._report(name, grid) for name, grid in cells.items()},
             kernels=kernels,
             cross_check=self.cross_check,
             timings=self.timings,
+        )
+
+    def _settings(self) -> Settings:
+        return Settings(
+            seed=self.request.seed,
+            grounds=self.request.grounds(),
+            candidates=self.request.candidates,
+            cases=self.request.cases,
+            slow=self.request.slow if self.experiment.slow_cases(*Ground) else None,
         )
 
     def _report(self, name: str, grid: Grid) -> GroundReport:

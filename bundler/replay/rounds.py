@@ -36,10 +36,7 @@ def time_rounds(
         return _now_s() - started, answer.covered
 
     count = _as_many_as_fit(rounds)
-    found: list[tuple[list[Pair], bool]] = []
-    while len(found) < _MOST_REPEATS and sum(covered for _, covered in found) < _REPEATS:
-        pairs = [_pair(rounds, count, call) for call in ((True, False) if without else (True,))]
-        found.append(([pair for pair, _ in pairs], all(covered for _, covered in pairs)))
+    found = _repeated(rounds, count, (True, False) if without else (True,))
     in_time = [pairs for pairs, covered in found if covered]
     enough = len(in_time) >= _FEWEST_REPEATS
     with_call, *without_call = zip(*(in_time if enough else [pairs for pairs, _ in found]), strict=True)
@@ -60,6 +57,15 @@ def _as_many_as_fit(rounds: Rounds) -> int:
     while count > _FEWEST_ROUNDS and not rounds(2 * count, 2 * count, True)[1]:
         count = max(_FEWEST_ROUNDS, count // 2)
     return count
+
+
+def _repeated(rounds: Rounds, count: int, calls: Sequence[bool]) -> list[tuple[list[Pair], bool]]:
+    """Of each repeat a pair for each of ``calls``, and whether all of its rounds were behind their blocks."""
+    found: list[tuple[list[Pair], bool]] = []
+    while len(found) < _MOST_REPEATS and sum(covered for _, covered in found) < _REPEATS:
+        pairs = [_pair(rounds, count, call) for call in calls]
+        found.append(([pair for pair, _ in pairs], all(covered for _, covered in pairs)))
+    return found
 
 
 def _pair(rounds: Rounds, count: int, call: bool) -> tuple[Pair, bool]:

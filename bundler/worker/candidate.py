@@ -22,7 +22,7 @@ from bundler.worker import cuda_core, faults, standin, wire
 from bundler.worker.archs import ARCHITECTURES, INTERPRETER_SM
 from bundler.worker.fresh import PoisonFresh
 from bundler.worker.launches import LaunchCounter, tuned
-from bundler.worker.tensors import MOST_OUTPUTS, Inputs, describe, to_bytes
+from bundler.worker.tensors import MOST_OUTPUTS, Inputs, describe, fill_all, to_bytes
 from bundler.worker.timer import Timer
 from bundler.worker.triton_compile import Compiler
 
@@ -159,9 +159,7 @@ class Server:
         self, arguments: list[Any], specs: list[Header], payload: memoryview, output_bytes: int
     ) -> tuple[Header, list[bytes]]:
         tensors = [argument for argument in arguments if isinstance(argument, Inputs)]
-        for argument, spec in zip(arguments, specs, strict=True):
-            if isinstance(argument, Inputs):
-                argument.fill(spec, payload)
+        fill_all(arguments, specs, payload)
         before = [tensor.checksum() for tensor in tensors]
         self._launches.count = 0
         try:
@@ -209,9 +207,7 @@ class Server:
             arguments = self._arguments(request)
         except (MemoryError, RuntimeError) as error:
             return _no_memory(error), []
-        for argument, spec in zip(arguments, request["sets"][0], strict=True):
-            if isinstance(argument, Inputs):
-                argument.fill(spec, payload)
+        fill_all(arguments, request["sets"][0], payload)
         return self._compiler.run(lambda: self._invoke(arguments), request["architectures"])
 
 

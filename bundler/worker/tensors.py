@@ -13,6 +13,7 @@ elements off the wire.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -171,6 +172,13 @@ def _is_dense(tensor: torch.Tensor) -> bool:
             return False
         expected *= size
     return True
+
+
+def fill_all(arguments: Sequence[Any], specs: Sequence[dict[str, Any]], payload: memoryview) -> None:
+    """Give those arguments that are tensors the values of a set."""
+    for argument, spec in zip(arguments, specs, strict=True):
+        if isinstance(argument, Inputs):
+            argument.fill(spec, payload)
 
 
 MOST_OUTPUTS = 17

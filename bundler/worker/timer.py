@@ -15,7 +15,7 @@ import torch
 
 from bundler.worker import faults
 from bundler.worker.gpu import CudaGpu, Gpu, GpuError
-from bundler.worker.tensors import MOST_OUTPUTS, Inputs, describe, poison, to_bytes
+from bundler.worker.tensors import MOST_OUTPUTS, Inputs, describe, fill_all, poison, to_bytes
 
 Header = dict[str, Any]
 Answer = tuple[Header, list[bytes]]
@@ -106,9 +106,7 @@ class Timer:
         """Let each buffer hold the values of the set that ``holding`` names for it."""
         self._ruin()
         for arguments, which in zip(self._buffers, holding, strict=True):
-            for argument, spec in zip(arguments, self._sets[which], strict=True):
-                if isinstance(argument, Inputs):
-                    argument.fill(spec, self._payload)
+            fill_all(arguments, self._sets[which], self._payload)
         self._gpu.finish()
         return {"raised": None}, []
 
