@@ -17,13 +17,11 @@ from bundler.model.plan import DeviationNote, LedTo, Plan
 from bundler.model.timing import TimingPlan
 
 __all__ = [
-    "MAX_CANDIDATES", "MAX_CASES", "SCHEMA", "Arm", "Candidate", "Case", "Comparison", "Expect", "Experiment",
+    "MAX_CANDIDATES", "MAX_CASES", "Arm", "Candidate", "Case", "Comparison", "Expect", "Experiment",
     "ExtractionRule", "Ground", "Harness", "Language", "Limits", "ModelFacts", "NanRule", "Origin",
     "Output", "Returned", "Runtime", "ZeroRule", "by_arm",
 ]  # fmt: skip
 """Others import the whole model from here, wherever a part of it is written."""
-
-SCHEMA = "bundler/experiment/1"
 
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9][0-9a-z.]*$", max_length=40)]
 MAX_CANDIDATES = 1_000

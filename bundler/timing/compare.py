@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bundler.model.timing import State, TimedCell, Timings
@@ -89,16 +88,3 @@ def _why_not(first: TimedCell, second: TimedCell, timings: Timings) -> str:
         if state != State.ADMISSIBLE:
             return f"{cell.candidate} is {state}"
     return ""
-
-
-def pairs(timings: Timings, first: Sequence[str], second: Sequence[str]) -> list[Pair]:
-    """Each candidate of ``first`` beside each of ``second``, on every case that both were asked for."""
-    by_name = {(cell.candidate, cell.case): cell for cell in timings.cells}
-    cases = dict.fromkeys(cell.case for cell in timings.cells)
-    return [
-        compare(by_name[a, case], by_name[b, case], timings)
-        for case in cases
-        for a in first
-        for b in second
-        if (a, case) in by_name and (b, case) in by_name
-    ]

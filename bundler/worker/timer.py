@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from bundler.worker import faults
-from bundler.worker.gpu import CudaGpu, Gpu, GpuError
+from bundler.worker.gpu import CudaGpu, Gpu
 from bundler.worker.tensors import MOST_OUTPUTS, Inputs, describe, fill_all, poison, to_bytes
 
 Header = dict[str, Any]
@@ -250,6 +250,3 @@ class Timer:
             ]
             calls.append({"raised": None, "outputs": described, "sent": fits, "launches": 1})
         return {"raised": None, "calls": calls}, parts
-
-
-__all__ = ["GpuError", "Timer"]

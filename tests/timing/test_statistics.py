@@ -10,7 +10,7 @@ import pytest
 
 from bundler.model.host import Gpu
 from bundler.model.timing import Stopwatch, TimedCell, Timings
-from bundler.timing.compare import Agreement, Direction, compare, direction, held, pairs
+from bundler.timing.compare import Agreement, Direction, compare, direction, held
 from bundler.timing.judge import judge_timing
 from bundler.timing.statistics import Ratio, enough, noise, ratio, settled, summarise
 from bundler.timing.stopwatch import slope
@@ -118,7 +118,8 @@ def _timings(*factors: float, interleaved: bool = True) -> Timings:
 
 
 def test_two_admissible_timings_have_a_ratio() -> None:
-    (pair,) = pairs(_timings(1.2, 1.0), ["arm-0/01"], ["arm-1/01"])
+    timings = _timings(1.2, 1.0)
+    pair = compare(*timings.cells, timings)
     assert pair.direction is Direction.SLOWER
     assert pair.ratio is not None
     assert pair.ratio.value == pytest.approx(1.2, rel=0.01)
@@ -132,7 +133,7 @@ def test_without_turns_there_is_none() -> None:
 
 def test_a_withheld_one_has_no_ratio() -> None:
     timings = _timings(0.5, 1.0)  # faster than the memory
-    (pair,) = pairs(timings, ["arm-0/01"], ["arm-1/01"])
+    pair = compare(*timings.cells, timings)
     assert pair.ratio is None
     assert pair.why_not == "arm-0/01 is withheld"
     assert pair.direction is Direction.CANNOT_TELL
