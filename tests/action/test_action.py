@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,51 @@ def test_the_versions_are_the_makefile_s() -> None:
     inputs = action()["inputs"]
     pinned = f"TORCH := torch=={inputs['torch']['default']} triton=={inputs['triton']['default']}"
     assert pinned in (ROOT / "Makefile").read_text().splitlines()
+
+
+def _install() -> str:
+    (script,) = [step["run"] for step in action()["runs"]["steps"] if step.get("name") == "Install"]
+    return str(script)
+
+
+def test_all_that_the_script_s_commands_need_is_installed() -> None:
+    """Without scipy the report leaves out whether chance explains a difference."""
+    found = re.search(r"\$GITHUB_ACTION_PATH\[([a-z,]+)\]", _install())
+    assert found
+    assert {"docker", "cuda", "stats"} <= set(found[1].split(","))
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(found[1].split(",")) <= extras.keys()
+
+
+def test_no_module_of_the_checkout_is_run_in_python_s_place(tmp_path: Path) -> None:
+    """The steps run in a stranger's checkout, which may hold a venv.py."""
+    (tmp_path / "checkout").mkdir()
+    (tmp_path / "checkout/venv.py").write_text("print('a stranger was run')")
+    line = next(line for line in _install().splitlines() if line.startswith("python "))
+    ended = subprocess.run(
+        ["bash", "-c", line.replace("python ", f"{sys.executable} ", 1) + " --without-pip"],
+        cwd=tmp_path / "checkout",
+        env={"PATH": "/usr/bin:/bin", "RUNNER_TEMP": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (ended.returncode, ended.stdout) == (0, "")
+    assert (tmp_path / "bundler/bin/python").exists()
+
+
+def test_pip_arguments_may_have_several_lines() -> None:
+    (line,) = [line for line in _install().splitlines() if "PIP_ARGUMENTS" in line]
+    shown = r'printf "%s\n" "${arguments[@]}"'
+    ended = subprocess.run(
+        ["bash", "-e", "-c", f"{line}\n{shown}"],
+        env={"PIP_ARGUMENTS": "--index-url *\n--pre"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.split() == ["--index-url", "*", "--pre"]
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
