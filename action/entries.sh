@@ -7,18 +7,43 @@
 #   ENGINE, GPU  as of bundler verify; GPU is true or false
 #   REPORTS      a folder for the evidence and the reports
 #
-# The Markdown goes to GITHUB_STEP_SUMMARY. Exits with the gravest of the commands' codes, after all entries.
+# The Markdown goes to GITHUB_STEP_SUMMARY, or to the standard output where there is none. Exits with the gravest of the commands' codes, after all entries.
 # Names come from whoever opened the pull request, so they are matched before they are used, and never
 # evaluated.
 set -euo pipefail
 
 readonly NAME='[a-z0-9][a-z0-9.-]*'
-readonly SUMMARY="${GITHUB_STEP_SUMMARY:-/dev/stdout}"
 readonly REPORTS="${REPORTS:-${RUNNER_TEMP:-/tmp}/bundler-reports}"
 
-# Folders of entries whose files changed, or whose skill did, one a line.
+# Markdown, from the standard input. /dev/stdout would be opened anew, and what is written there be written over.
+summary() {
+  if [[ -n ${GITHUB_STEP_SUMMARY:-} ]]; then cat >> "$GITHUB_STEP_SUMMARY"; else cat; fi
+}
+
+# An error that nothing can go on after: the code, what is wrong, and what to do next.
+fail() {
+  printf 'error: %s\n  → %s\n' "$2" "$3" >&2
+  exit "$1"
+}
+
+# The commit that the pull request left its base at.
+left_at() {
+  local base
+  if [[ -z ${BASE:-} ]]; then
+    fail 2 'there is no commit to compare with' 'give base, or entries: only a pull request has a base'
+  fi
+  git rev-parse --git-dir > /dev/null || fail 6 'git does not read this checkout' 'see what it says above'
+  base=$(git rev-parse --verify --quiet --end-of-options "$BASE^{commit}") ||
+    fail 6 "the commit $(printf '%q' "$BASE") is not in this checkout" 'check out with fetch-depth: 0'
+  git merge-base "$base" HEAD ||
+    fail 6 "nothing shows where HEAD left $base" 'check out with fetch-depth: 0'
+}
+
+# Folders of entries whose files changed, or whose skill did, one a line. A moved file has changed both folders.
 changed() {
-  git diff --name-only -z "${BASE:?the commit to compare with}...HEAD" -- proof skills |
+  local left
+  left=$(left_at) || exit # a command substitution is without set -e
+  git diff --name-only --no-renames -z "$left" HEAD -- proof skills |
     while IFS= read -r -d '' path; do
       if [[ $path =~ ^(proof/$NAME/$NAME)/ ]]; then
         printf '%s\n' "${BASH_REMATCH[1]}"
@@ -28,31 +53,30 @@ changed() {
     done | sort -u
 }
 
-# Folders of the entries that declare a skill.
+# Folders of the entries that declare a skill, with or without quotes. One too many does no harm.
 using() {
-  local declaration
+  local declaration before="(^|[{,[:space:]])[\"']?" after="[\"']?([[:space:],}]|\$)"
   for declaration in proof/*/*/experiment.yaml; do
-    if grep -qxF -e "skill: $1" -- "$declaration" 2>/dev/null; then
+    if grep -qE -e "${before}skill[\"']?:[[:space:]]*[\"']?${1//./\\.}$after" -- "$declaration" 2> /dev/null; then
       printf '%s\n' "${declaration%/experiment.yaml}"
     fi
   done
 }
 
-# One entry's three commands; the gravest of their codes goes to $code.
+# One entry's three commands, with main's $gpu and $grounds; the gravest of their codes goes to $code.
 entry() {
-  local folder=$1 evidence="$REPORTS/${1//\//-}.json" step=0
-  local -a grounds=()
-  for ground in $GROUNDS; do grounds+=(--ground "$ground"); done
+  local folder=$1 evidence="$REPORTS/${1//\//_}.json" step=0 # no name has an underscore
 
+  rm -f -- "$evidence" # of an earlier step: it is none of this one's
   grouped check "$folder" || worse $?
-  grouped verify "$folder" --engine "$ENGINE" "$([[ $GPU == true ]] && echo --gpu || echo --no-gpu)" \
-    "${grounds[@]}" --json "$evidence" || { step=$?; worse $step; }
+  grouped verify "$folder" --engine "$ENGINE" "$gpu" "${grounds[@]}" \
+    --json "$evidence" || { step=$?; worse $step; }
 
   # Without evidence there is nothing to report but that.
   if [[ -s $evidence ]]; then
-    bundler report "$evidence" --experiment "$folder" --markdown - >> "$SUMMARY" || worse $?
+    bundler report "$evidence" --experiment "$folder" --markdown - | summary || worse $?
   else
-    printf '### %s\n\nNothing was verified: bundler verify ended with %s.\n\n' "$folder" "$step" >> "$SUMMARY"
+    printf '### %s\n\nNothing was verified: bundler verify ended with %s.\n\n' "$folder" "$step" | summary
   fi
 }
 
@@ -75,8 +99,16 @@ worse() {
 }
 
 main() {
-  local folder list
+  local folder list ground gpu=--no-gpu
+  local -a words=() grounds=()
   code=0
+  read -r -d '' -a words <<< "$GROUNDS" || true # it ends without a NUL
+  for ground in "${words[@]}"; do grounds+=(--ground "$ground"); done
+  case $GPU in
+    true) gpu=--gpu ;;
+    false) ;;
+    *) fail 2 "gpu is $(printf '%q' "$GPU")" 'give true or false' ;;
+  esac
   mkdir -p "$REPORTS"
   if [[ -n ${ENTRIES:-} ]]; then
     list=$(tr -s '[:space:]' '\n' <<< "$ENTRIES")
@@ -84,7 +116,7 @@ main() {
     list=$(changed)
   fi
   if [[ -z $list ]]; then
-    echo 'No entry of proof/ has changed.' >> "$SUMMARY"
+    echo 'No entry of proof/ has changed.' | summary
   fi
   while IFS= read -r folder; do
     folder=${folder%/}
@@ -96,7 +128,7 @@ main() {
     elif [[ -d $folder ]]; then
       entry "$folder" < /dev/null # or its commands would read the list
     else
-      echo "$folder was removed." >> "$SUMMARY"
+      echo "$folder was removed." | summary
     fi
   done <<< "$list"
   exit "$code"

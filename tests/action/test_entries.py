@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import subprocess
 from dataclasses import dataclass
@@ -66,7 +66,8 @@ class Checkout:
         self.git("add", "-A")
         self.git("commit", "-qm", "x")
 
-    def run(self, **variables: str) -> Ended:
+    def run(self, *, log: Path | None = None, **variables: str) -> Ended:
+        """Run the script, its standard output to ``log`` where one is given, as ``> log`` does."""
         calls, summary = self.folder / "calls", self.folder / "summary.md"
         for file in (calls, summary):
             file.write_text("")
@@ -77,17 +78,19 @@ class Checkout:
             "GITHUB_STEP_SUMMARY": str(summary),
             "REPORTS": str(self.folder / "reports"),
         }
-        ended = subprocess.run(
-            ["bash", str(SCRIPT)],
-            cwd=self.root,
-            env=env | variables,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        with contextlib.ExitStack() as stack:
+            ended = subprocess.run(
+                ["bash", str(SCRIPT)],
+                cwd=self.root,
+                env=env | variables,
+                stdout=stack.enter_context(log.open("w")) if log else subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=60,
+                check=False,
+            )
         made = [call.splitlines() for call in calls.read_text().split("--\n") if call]
-        return Ended(ended.returncode, made, summary.read_text(), ended.stderr, ended.stdout)
+        return Ended(ended.returncode, made, summary.read_text(), ended.stderr, ended.stdout or "")
 
 
 @pytest.fixture
@@ -114,7 +117,7 @@ def test_what_a_changed_entry_goes_through(checkout: Checkout) -> None:
     checkout.put("proof/README.md", "x")
     checkout.commit()
     ended = checkout.run()
-    evidence = str(checkout.folder / "reports/proof-a-one.json")
+    evidence = str(checkout.folder / "reports/proof_a_one.json")
     grounds = ["--ground", "compile", "--ground", "interpreter"]
     assert ended.calls == [
         ["check", "proof/a/one"],
@@ -216,9 +219,96 @@ def test_on_a_gpu(checkout: Checkout) -> None:
     assert verify[2:9] == ["--engine", "docker", "--gpu", "--ground", "device", "--ground", "compile"]
 
 
-def test_a_base_that_is_not_there(checkout: Checkout) -> None:
+@pytest.mark.parametrize(
+    ("base", "shown"),
+    [("0" * 40, "0" * 40), ("deadbeef", "deadbeef"), ("--output=pwned", "--output=pwned"), ("a b", "a\\ b")],
+)
+def test_a_base_that_is_not_there(checkout: Checkout, base: str, shown: str) -> None:
     """A shallow checkout must not look like a pull request that changes nothing."""
-    ended = checkout.run(BASE="0" * 40)
-    assert ended.code not in (0, 1)
-    assert ended.summary == ""
-    assert json.dumps(ended.err) != '""'
+    ended = checkout.run(BASE=base)
+    assert (ended.code, ended.summary, ended.calls) == (6, "", [])
+    assert ended.err == (
+        f"error: the commit {shown} is not in this checkout\n  → check out with fetch-depth: 0\n"
+    )
+    assert not any("pwned" in path.name for path in checkout.root.iterdir())
+
+
+def test_a_base_that_head_has_nothing_in_common_with(checkout: Checkout) -> None:
+    checkout.git("checkout", "-q", "--orphan", "other")
+    checkout.put("proof/b/three/x", "x")  # else it may be the very same commit
+    checkout.commit()
+    ended = checkout.run()
+    assert (ended.code, ended.calls) == (6, [])
+    assert f"nothing shows where HEAD left {checkout.base}\n  → check out with fetch-depth: 0" in ended.err
+
+
+def test_no_base_and_no_entries(checkout: Checkout) -> None:
+    ended = checkout.run(BASE="")
+    assert (ended.code, ended.summary) == (2, "")
+    assert "there is no commit to compare with" in ended.err
+
+
+def test_a_log_has_every_entry(checkout: Checkout, tmp_path: Path) -> None:
+    """Written to a file, the Markdown of one entry stands before the next one's log."""
+    log = tmp_path / "log"
+    ended = checkout.run(log=log, ENTRIES="proof/a/one proof/a/two", GITHUB_STEP_SUMMARY="")
+    lines = [line for line in log.read_text().splitlines() if line.startswith(("::group", "# Report"))]
+    evidence = [str(checkout.folder / f"reports/proof_a_{name}.json") for name in ("one", "two")]
+    assert ended.code == 0
+    assert lines == [
+        "::group::bundler check proof/a/one",
+        "::group::bundler verify proof/a/one",
+        f"# Report of {evidence[0]}",
+        "::group::bundler check proof/a/two",
+        "::group::bundler verify proof/a/two",
+        f"# Report of {evidence[1]}",
+    ]
+
+
+def test_a_file_that_moved_changed_both_entries(checkout: Checkout) -> None:
+    checkout.put("proof/a/one/outputs/x.md", "a line that git knows again\n" * 20)
+    checkout.commit()
+    checkout.base = checkout.git("rev-parse", "HEAD").strip()
+    (checkout.root / "proof/b/three/outputs").mkdir()
+    checkout.git("mv", "proof/a/one/outputs/x.md", "proof/b/three/outputs/x.md")
+    checkout.commit()
+    assert targets(checkout.run()) == ["proof/a/one", "proof/b/three"]
+
+
+@pytest.mark.parametrize(
+    "declared",
+    ['skill: "s/a"\n', "skill: 's/a'  # why\n", '{"id": "c/four", "skill": "s/a"}', "skill: s/a\r\n"],
+)
+def test_however_an_entry_declares_its_skill(checkout: Checkout, declared: str) -> None:
+    checkout.put("proof/c/four/experiment.yaml", declared)
+    checkout.put("proof/c/five/experiment.yaml", declared.replace("s/a", "s/a.b"))
+    checkout.commit()
+    checkout.base = checkout.git("rev-parse", "HEAD").strip()
+    checkout.put("skills/s/a/SKILL.md", "x")
+    checkout.commit()
+    assert targets(checkout.run()) == ["proof/a/one", "proof/a/two", "proof/c/four"]
+
+
+def test_evidence_of_an_earlier_step_is_not_reported(checkout: Checkout) -> None:
+    checkout.run(ENTRIES="proof/a/one")
+    ended = checkout.run(ENTRIES="proof/a/one", VERIFY="3", NO_EVIDENCE="1")
+    assert ended.summary.startswith("### proof/a/one\n\nNothing was verified")
+
+
+def test_no_two_entries_share_a_file_of_evidence(checkout: Checkout) -> None:
+    checkout.put("proof/a-b/c/x", "x")
+    checkout.put("proof/a/b-c/x", "x")
+    ended = checkout.run(ENTRIES="proof/a-b/c proof/a/b-c")
+    assert len({call[1] for call in ended.calls if call[0] == "report"}) == 2
+
+
+def test_grounds_are_words_and_no_patterns(checkout: Checkout) -> None:
+    ended = checkout.run(ENTRIES="proof/a/one", GROUNDS="* \n compile")
+    assert ended.calls[1][5:9] == ["--ground", "*", "--ground", "compile"]
+
+
+def test_a_gpu_that_is_neither_true_nor_false(checkout: Checkout) -> None:
+    """Else a misspelt yes would leave out the device without a word."""
+    ended = checkout.run(ENTRIES="proof/a/one", GPU="yes")
+    assert (ended.code, ended.calls) == (2, [])
+    assert "gpu is yes\n  → give true or false" in ended.err
