@@ -31,7 +31,29 @@ COMMANDS = (
     "completion",
     "skills check",
 )
-HEAD = "# Command line\n\nEvery command's `--help`. Generated: `make docs`.\n"
+HEAD = """\
+# Command line
+
+Every command's `--help`. Generated: `make docs`.
+
+Every command ends with one of these exit codes, and says an error in two lines: what is wrong, quoting what
+was given, and after `→` the next step.
+
+| exit code | |
+|---|---|
+| 0 | done; of `verify`, all that was judged is reproduced |
+| 1 | something differs: a cell (`verify`, `compare`), a bundle (`diff`), a generated page (`--check`) |
+| 2 | the command line cannot be used as given, or names what is not there or of another kind |
+| 3 | what is there is damaged, tampered with, or breaks a rule: a bundle, an experiment, evidence, a skill |
+| 4 | nothing could be judged, or nothing is recorded yet; of `compare`, no cell was judged by two hosts |
+| 5 | a control misbehaved, so a ground cannot be trusted |
+| 6 | something that is needed could not be had: Docker, a runtime, a library, disk space |
+| 7 | the replay was cut short; the evidence has the cells that it had, marked incomplete |
+| 130 | interrupted, by Ctrl-C or SIGTERM, before a replay began or in a command without one |
+
+A name that may be an image's, as `row-max` or `row-max:1`, only an engine can look up: it gives 6 where none
+answers, and 2 where the engine has no such image.
+"""
 
 
 def generated() -> dict[Path, str]:

@@ -11,6 +11,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "bundler"
 ORDER = (
     {"errors", "digest"},
+    {"interrupts"},
     {"files", "model"},
     {"experiment", "oci", "host", "skills", "judge", "timing"},
     {"runtime", "bundle"},

@@ -18,7 +18,16 @@ BUNDLE_PREFIX = "bundle"
 REPLAYER_PREFIX = "opt/bundler"
 
 _COMMANDS = "bundler.cli.inside"
-_MAIN = f"from {_COMMANDS} import main\n\nmain()\n".encode()
+_MAIN = f"""\
+from bundler import interrupts
+
+interrupts.handle()
+
+from {_COMMANDS} import main
+
+main()
+""".encode()
+"""The signals first: docker stop may come while the rest is imported."""
 
 
 def generated_names(experiment: Id) -> frozenset[str]:

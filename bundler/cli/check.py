@@ -16,9 +16,11 @@ from bundler.errors import ExitCode
 from bundler.experiment.check import check as check_experiment
 from bundler.experiment.check import experiments_below
 from bundler.experiment.finding import Checked, Finding, Severity
+from bundler.experiment.place import existing
 from bundler.model.plan import Deviation
 from bundler.report.text import count, plain
 
+_NAME = "name proof/<category>/<kernel>, or a folder above"
 _MOST = 2000
 """Characters of a finding that are shown."""
 _STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "yellow"}
@@ -34,7 +36,7 @@ def check(
     stated, each deviation from the plan noted, the evidence of these very files. Exits with 3 when there is
     an error.
     """
-    paths = dict.fromkeys(path for folder in folders for path in experiments_below(folder))
+    paths = dict.fromkeys(path for folder in folders for path in experiments_below(existing(folder, _NAME)))
     checked = [check_experiment(path) for path in paths]
     errors = sum(one.errors for one in checked)
     if as_json:

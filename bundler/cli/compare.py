@@ -11,19 +11,17 @@ import typer
 from rich.text import Text
 
 from bundler.cli.console import console
+from bundler.cli.evidence import SUFFIXES, read_evidence, refuse_twice
 from bundler.cli.outside import loaded_target
 from bundler.engine.folder import load_folder
 from bundler.errors import BadEvidence, UsageError
 from bundler.experiment.load import DECLARATION, mismatch
-from bundler.experiment.parse import MAX_FILE_BYTES, parse_evidence
 from bundler.judge.across_hosts import across_hosts
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Experiment
 from bundler.report import comparison
 from bundler.report.terminal import screen
 from bundler.report.text import plain
-
-_SUFFIXES = (".json", ".json.gz")
 
 
 def compare(
@@ -49,6 +47,7 @@ def compare(
             f"{', '.join(map(repr, sources))}: {len(evidence)} evidence, and a comparison needs two",
             hint="name another host's evidence as well: bundler verify TARGET --json evidence.json",
         )
+    refuse_twice(evidence)
     declared = None
     if experiment is not None:
         declared = _hold(experiment, evidence)
@@ -78,14 +77,14 @@ def _hold(folder: Path, evidence: Sequence[tuple[str, Evidence]]) -> Experiment:
 
 def _evidence(source: str) -> Iterator[tuple[str, Evidence]]:
     path = Path(source)
-    if source.endswith(_SUFFIXES):
-        yield source, parse_evidence(_read(path), source)
+    if source.endswith(SUFFIXES):
+        yield source, read_evidence(source)
     elif path.is_dir() and not _holds_an_experiment(path):
-        files = sorted(file for file in path.iterdir() if file.name.endswith(_SUFFIXES))
+        files = sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES))
         if not files:
             raise UsageError(f"{source!r} has no evidence in it", hint="name a folder of .json files")
         for file in files:
-            yield str(file), parse_evidence(_read(file), str(file))
+            yield str(file), read_evidence(str(file))
     else:
         with loaded_target(source) as loaded:
             for name, item in loaded.recorded:
@@ -94,13 +93,3 @@ def _evidence(source: str) -> Iterator[tuple[str, Evidence]]:
 
 def _holds_an_experiment(path: Path) -> bool:
     return any((path / name).is_file() for name in (DECLARATION, "bundle.json", "oci-layout"))
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            return stream.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise UsageError(
-            f"{str(path)!r} cannot be read: {error.strerror}", hint="name a file that bundler verify wrote"
-        ) from None

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bundler.experiment.digests import declare as redeclare
+from bundler.experiment.place import experiment_folder
 from bundler.report.text import plain
 
 
@@ -19,7 +20,7 @@ def declare(
     For an experiment that is being made. Once evidence is recorded nothing is written: an output is never
     edited.
     """
-    changed = redeclare(folder)
+    changed = redeclare(experiment_folder(folder))
     for one in changed:
         typer.echo(f"{plain(one.of)} {one.now}")
     if not changed:

@@ -18,6 +18,10 @@ EXAMPLES = {
         "bundler show row-max.tar",
         "bundler show portability-row-max:latest --json",
     ),
+    "extract": (
+        "bundler extract out --from row-max.tar",
+        "bundler extract out --from portability-row-max:latest",
+    ),
     "record": (
         "bundler record proof/portability/row-max h200",
         "bundler record proof/portability/row-max cpu --ground compile --ground interpreter",

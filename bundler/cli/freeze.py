@@ -11,7 +11,9 @@ from bundler.bundle.freeze import EXPERIMENT_LABEL, Frozen, find_base, put_on, w
 from bundler.bundle.freeze import freeze as freeze_experiment
 from bundler.errors import UsageError
 from bundler.experiment.load import load
+from bundler.experiment.place import existing, experiment_folder
 from bundler.oci.archive_reader import read_archive
+from bundler.oci.image import Image
 from bundler.oci.layout import read_layout
 
 Output = Annotated[
@@ -24,6 +26,8 @@ Output = Annotated[
         "whose base is linked, not copied.",
     ),
 ]
+_LAYOUT = "oci-layout"
+_NAME_FROZEN = "name a tar or an OCI layout that bundler froze; of an image: docker save IMAGE -o FILE"
 Thin = Annotated[
     bool, typer.Option("--thin", help="Leave the base's layers out: loads only where Docker has the base.")
 ]
@@ -48,7 +52,7 @@ def freeze(
     """
     if bare and base is not None:
         raise UsageError("--bare and --base contradict each other", hint="give one of the two")
-    loaded = load(folder)
+    loaded = load(experiment_folder(folder))
     image = None if bare else find_base(base or loaded.experiment.runtime.name, loaded.root)
     _write(freeze_experiment(loaded, image), output, tag or _tag(loaded.experiment.id), thin)
 
@@ -61,9 +65,17 @@ def rebase(
     tag: Annotated[str | None, typer.Option(help="The image's name, as NAME:TAG.")] = None,
 ) -> None:
     """Put a frozen experiment on another runtime; the result is what freezing on it would have given."""
-    image = read_layout(archive) if archive.is_dir() else read_archive(archive, allow_thin=True)
+    image = _frozen(archive)
     name = image.config.labels.get(EXPERIMENT_LABEL, "experiment")
     _write(put_on(image, find_base(base, Path.cwd())), output, tag or _tag(name), thin)
+
+
+def _frozen(path: Path) -> Image:
+    if not existing(path, _NAME_FROZEN).is_dir():
+        return read_archive(path, allow_thin=True)
+    if not (path / _LAYOUT).is_file():
+        raise UsageError(f"{str(path)!r} is no OCI layout: it has no {_LAYOUT}", hint=_NAME_FROZEN)
+    return read_layout(path)
 
 
 def _tag(experiment: str) -> str:

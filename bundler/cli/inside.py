@@ -10,7 +10,8 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from bundler.cli import host, progress, show, verify
+from bundler import interrupts
+from bundler.cli import host, show, verify
 from bundler.cli.targets import Targets
 from bundler.cli.top import new_app, run
 from bundler.engine.folder import LAYOUT, Folder, load_folder, verified_folder
@@ -56,6 +57,6 @@ app.command()(host.host)
 
 def main() -> None:
     """Run the command line and exit."""
-    if progress.for_another():
+    if interrupts.for_another():
         end_with_asker()
     run(app)

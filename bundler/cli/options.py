@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +16,37 @@ from bundler.model.experiment import Experiment, Ground, Language
 from bundler.replay.architectures import KNOWN
 from bundler.replay.request import Request
 
+_ARCHITECTURE = re.compile(r"(?:sm_)?([0-9]{2,3})|([0-9]{1,2})\.([0-9])", re.IGNORECASE)
+
+
+def architecture(text: str) -> int:
+    """``90``, ``sm_90`` or ``9.0`` as the number that stands in ``compile:sm_90``. Raises UsageError."""
+    if found := _ARCHITECTURE.fullmatch(text.strip()):
+        return int("".join(filter(None, found.groups())))
+    raise UsageError(f"--arch {text!r} is not {_known_architectures()}", hint=_arch_hint(text))
+
+
+def _arch_hint(text: str) -> str:
+    if re.fullmatch(r"(?:sm_)?[0-9]{2,3}[af]", text.strip(), re.IGNORECASE):
+        return f"a compile ground is named without the letter: --arch {text.strip()[:-1]}"
+    return "name it as 90, sm_90 or 9.0"
+
+
+def _known_architectures() -> str:
+    return f"an architecture that bundler compiles for: {', '.join(map(str, KNOWN))}"
+
+
 GroundOption = Annotated[
     list[Ground] | None, typer.Option("--ground", help="Only this ground; may be repeated. All by default.")
 ]
 ArchOption = Annotated[
     list[int] | None,
-    typer.Option("--arch", help="Compile for this architecture too, as 86 for sm_86; may be repeated."),
+    typer.Option(
+        "--arch",
+        parser=architecture,
+        metavar="SM",
+        help="Compile for this architecture too: 86, sm_86 or 8.6; may be repeated.",
+    ),
 ]
 CandidateOption = Annotated[
     list[str] | None,

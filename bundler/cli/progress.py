@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from bundler import interrupts
 from bundler.engine.steps import progress_line
 from bundler.replay.request import Step
-
-
-def for_another() -> bool:
-    """Whether it is another bundler that started this one, and that will report."""
-    return os.environ.get("BUNDLER_PROGRESS") == "lines"
 
 
 @contextlib.contextmanager
 def stepping(console: Console) -> Iterator[Callable[[Step], None]]:
     """A function that takes steps, for as long as the block runs."""
-    if for_another():
+    if interrupts.for_another():
         yield lambda step: print(progress_line(step), file=sys.stderr, flush=True)
     elif console.is_terminal:
         with _bar(console) as step:
@@ -39,7 +34,8 @@ def _bar(console: Console) -> Iterator[Callable[[Step], None]]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
+    # The terminal's cursor is hidden meanwhile.
+    with interrupts.undoing(), Progress(*columns, console=console, transient=True) as progress:
         tasks: dict[str, TaskID] = {}
 
         def step(now: Step) -> None:

@@ -9,10 +9,13 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from bundler import interrupts
 from bundler.cli import options, progress
 from bundler.cli.console import console
+from bundler.engine.as_root import check_reach
 from bundler.errors import ExitCode, UsageError
 from bundler.experiment.load import load
+from bundler.experiment.place import experiment_folder
 from bundler.files import write_whole
 from bundler.judge.verdict import hold
 from bundler.model.base import NAME
@@ -20,6 +23,7 @@ from bundler.model.evidence import evidence_json
 from bundler.replay.replay import replay
 from bundler.replay.request import Watch
 from bundler.report.terminal import screen
+from bundler.report.terminal.verdict import Unheld
 
 
 def record(
@@ -39,11 +43,13 @@ def record(
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name", hint="use lowercase letters, digits and hyphens")
     out = console()
-    loaded = load(folder, evidence=False)
+    loaded = load(experiment_folder(folder), evidence=False)
     request = options.Selection(ground, arch, None, None, seed, jobs, time, slow).request(loaded)
-    with progress.stepping(console(stderr=True)) as step:
+    check_reach()
+    with progress.stepping(console(stderr=True)) as step, interrupts.undoing():
         evidence = replay(loaded, request, Watch(step))
-    screen.show(out, loaded.experiment, evidence, hold(loaded.experiment, evidence, ()), matrix=False)
+    verdict = hold(loaded.experiment, evidence, ())
+    screen.show(out, loaded.experiment, evidence, verdict, matrix=False, unheld=Unheld("JUDGED", ""))
     if not evidence.complete:
         raise typer.Exit(ExitCode.INCOMPLETE)
     if any(report.status == "invalid" for report in evidence.grounds.values()):

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from bundler.cli.evidence import SUFFIXES, read_evidence, refuse_twice
 from bundler.cli.outside import loaded_target
 from bundler.engine.folder import load_folder
-from bundler.errors import BadEvidence, ExitCode, UnavailableError, UsageError
+from bundler.errors import ExitCode, UnavailableError, UsageError
 from bundler.experiment.load import Loaded
-from bundler.experiment.parse import parse_evidence
 from bundler.files import write_whole
 from bundler.model.evidence import Evidence
 
 if TYPE_CHECKING:
     from bundler.report.across import Facts
 
-_SUFFIXES = (".json", ".json.gz")
 _T = TypeVar("_T")
 _NEEDED = "pip install '.[report]' in bundler's checkout"
 
@@ -62,7 +61,7 @@ def report(
 @contextlib.contextmanager
 def _opened(what: list[str], experiment: str | None) -> Iterator[tuple[Loaded, list[tuple[str, Evidence]]]]:
     """The experiment, and the evidence files if any were named."""
-    files = [name for name in what if name.endswith(_SUFFIXES)]
+    files = [name for name in what if name.endswith(SUFFIXES)]
     named = [name for name in what if name not in files]
     if len(named) + (experiment is not None) > 1:
         raise UsageError(
@@ -74,18 +73,10 @@ def _opened(what: list[str], experiment: str | None) -> Iterator[tuple[Loaded, l
             f"{files[0]!r} is evidence: it names candidates, and not of which arm and origin they are",
             hint="name the experiment too: --experiment proof/<category>/<kernel>, or its tar",
         )
-    evidence = [(name, _evidence(name)) for name in files]
+    evidence = [(name, read_evidence(name)) for name in files]
+    refuse_twice(evidence)
     with loaded_target(experiment or (named[0] if named else None)) as loaded:
         yield loaded, evidence
-
-
-def _evidence(name: str) -> Evidence:
-    try:
-        return parse_evidence(Path(name).read_bytes(), name)
-    except OSError as error:
-        raise BadEvidence(
-            f"{name!r} cannot be read: {error.strerror}", hint="name a file that verify --json wrote"
-        ) from None
 
 
 def _gathered(loaded: Loaded, evidence: list[tuple[str, Evidence]]) -> Facts:

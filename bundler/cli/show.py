@@ -98,7 +98,10 @@ def extract(
     folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet, or is empty.")],
     target: Annotated[str | None, typer.Option("--from", help="An image, a tar, a folder.")] = None,
 ) -> None:
-    """Write the experiment's files, its skill and every extracted candidate into a folder."""
+    """Write the experiment's files, its skill and every extracted candidate into a folder.
+
+    Runs nothing of them. Of a tar or a folder it needs no Docker.
+    """
     with targets_of(context).loaded(target or default_target()) as loaded:
         try:
             if folder.exists() and any(folder.iterdir()):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import io
 import os
-import signal
 import sys
 from typing import Annotated
 
 import typer
 
 import bundler
+from bundler import interrupts
 from bundler.cli.targets import Targets
 from bundler.errors import BundlerError, ExitCode, UnavailableError
 from bundler.report.text import plain
@@ -50,24 +50,21 @@ def _options(
 
 def run(app: typer.Typer, *, completing: bool = False) -> None:
     """Run the command line and exit; ``completing``, a shell asks, and reads typer's own exit code."""
-    signal.signal(signal.SIGTERM, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A file's name need not be UTF-8, nor what the terminal takes.
             stream.reconfigure(errors="backslashreplace")
     code = _code(app, completing)
+    if code == ExitCode.INTERRUPTED and not completing:  # typer says nothing of it
+        print(interrupts.line(), end="", file=sys.stderr)
     try:
         sys.stdout.flush()
     except OSError as error:
         # Python would try again as it ends, and fail with a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = _unprinted(error)
+    interrupts.ignore()
     sys.exit(code)
-
-
-def _interrupt(*_: object) -> None:
-    """``docker stop`` ends a replay as Ctrl-C does: with the cells that it had."""
-    raise KeyboardInterrupt
 
 
 def _code(app: typer.Typer, completing: bool) -> int:
@@ -76,7 +73,6 @@ def _code(app: typer.Typer, completing: bool) -> int:
     except BundlerError as error:
         return _told(error)
     except (KeyboardInterrupt, typer.Abort):
-        print("interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
     except SystemExit as ended:
         if completing:

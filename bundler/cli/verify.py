@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from bundler import interrupts
 from bundler.cli import options, progress
 from bundler.cli.console import console
 from bundler.cli.targets import TargetArgument, default_target, targets_of
@@ -21,6 +22,7 @@ from bundler.model.evidence import Evidence, evidence_json
 from bundler.model.experiment import Experiment
 from bundler.replay.request import Watch
 from bundler.report.terminal import screen
+from bundler.report.terminal.verdict import Unheld
 from bundler.report.text import plain
 
 
@@ -59,7 +61,7 @@ def verify(
     if json_ not in (None, "-"):
         check_writable(Path(json_))
     out = console(stderr=json_ == "-")
-    out.quiet = progress.for_another()
+    out.quiet = interrupts.for_another()
     errors = console(stderr=True)
     save = _saver(json_)
     with progress.stepping(errors) as step:
@@ -94,8 +96,21 @@ def _report(out: Console, replayed: Replayed, matrix: bool, *, untimed: bool) ->
     loaded = replayed.loaded
     if untimed and (why := why_untimed(loaded.experiment, replayed.evidence)):
         out.print(Text(f"nothing was timed: {plain(why)}", "yellow"))
-    screen.show(out, loaded.experiment, replayed.evidence, verdict, matrix=matrix, recorded=loaded.recorded)
+    screen.show(
+        out,
+        loaded.experiment,
+        replayed.evidence,
+        verdict,
+        matrix=matrix,
+        recorded=loaded.recorded,
+        unheld=None if loaded.recorded else _unrecorded(loaded.experiment),
+    )
     return exit_code(replayed.evidence, verdict)
+
+
+def _unrecorded(experiment: Experiment) -> Unheld:
+    then = f"to keep that as this host's evidence: bundler record proof/{experiment.id} NAME"
+    return Unheld("NOTHING RECORDED YET", then)
 
 
 def why_untimed(experiment: Experiment, evidence: Evidence) -> str:

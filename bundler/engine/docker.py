@@ -17,6 +17,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.types import DeviceRequest
 from requests.exceptions import RequestException
 
+from bundler import interrupts
 from bundler.bundle.freeze import ENTRYPOINT, USER
 from bundler.engine.gpu_nodes import has_gpu_nodes
 from bundler.engine.lifeline import HELD
@@ -100,9 +101,21 @@ class Docker:
     @contextlib.contextmanager
     def container(self, image: str, command: Sequence[str], *, gpu: bool) -> Iterator[Container]:
         """A hardened container of ``image``, made but not started; it is removed in the end."""
+        with interrupts.undoing():
+            made = None
+            try:
+                with interrupts.holding():
+                    made = self._create(image, command, gpu=gpu)
+                yield Container(made, gpu=gpu)
+            finally:
+                if made is not None:
+                    with contextlib.suppress(DockerException, RequestException):
+                        made.remove(force=True)
+
+    def _create(self, image: str, command: Sequence[str], *, gpu: bool) -> Any:
         gpus = [DeviceRequest(count=-1, capabilities=[["gpu"]])] if gpu else []
         try:
-            made = self._client.containers.create(
+            return self._client.containers.create(
                 image,
                 list(command),
                 entrypoint=list(ENTRYPOINT),
@@ -120,20 +133,16 @@ class Docker:
         except (DockerException, RequestException) as error:
             raise UnavailableError(
                 f"Docker cannot make a container of {image!r}: {_said(error)}",
-                hint="docker info says what the engine lacks; --no-gpu leaves the GPU out",
+                hint="docker info says what the engine lacks" + (_NO_GPU if gpu else ""),
             ) from None
-        try:
-            yield Container(made)
-        finally:
-            with contextlib.suppress(DockerException, RequestException):
-                made.remove(force=True)
 
 
 class Container:
     """One container of a bundle."""
 
-    def __init__(self, made: Any) -> None:
+    def __init__(self, made: Any, *, gpu: bool = False) -> None:
         self._made = made
+        self._gpu = gpu
 
     def entries(self, folder: str) -> list[Entry]:
         """The files below ``folder``, read from outside before anything of the container runs."""
@@ -206,7 +215,7 @@ class Container:
         except APIError as error:
             raise UnavailableError(
                 f"the container does not start: {_said(error)}",
-                hint="without NVIDIA's container toolkit add --no-gpu, or name the tar with --engine host",
+                hint=(_NO_TOOLKIT if self._gpu else "") + "name the tar, with --engine host",
             ) from None
 
 
@@ -217,6 +226,8 @@ def _hold(stdin: Any) -> None:
 
 
 _HINT = "name an image that bundler froze"
+_NO_GPU = "; --no-gpu leaves the GPU out"
+_NO_TOOLKIT = "without NVIDIA's container toolkit add --no-gpu; or "
 _LOGS = "look into the engine's log, and try again"
 
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bundler import interrupts
 from bundler.bundle.listing import is_bundle, open_bundle
+from bundler.engine.as_root import check_reach
 from bundler.engine.replayed import Engine, Options, Plan, Replayed
 from bundler.errors import UsageError
-from bundler.experiment.load import DECLARATION, Loaded, load
+from bundler.experiment.load import Loaded, load
+from bundler.experiment.place import NAME_ONE, existing, experiment_folder
 from bundler.replay.replay import replay
 from bundler.replay.request import Request
 
@@ -34,14 +37,9 @@ class Folder:
 
 def load_folder(path: Path) -> Loaded:
     """The experiment in a folder, whichever of the two kinds it is."""
-    if is_bundle(path):
+    if is_bundle(existing(path, NAME_ONE)):
         return open_bundle(path)
-    if not (path / DECLARATION).is_file():
-        raise UsageError(
-            f"{str(path)!r} is no experiment: it has no {DECLARATION}",
-            hint="name proof/<category>/<kernel>, an unpacked bundle, a tar or an image",
-        )
-    return load(path)
+    return load(experiment_folder(path, NAME_ONE))
 
 
 def verified_folder(target: Folder, plan: Plan, options: Options) -> Replayed:
@@ -52,7 +50,9 @@ def verified_folder(target: Folder, plan: Plan, options: Options) -> Replayed:
         raise UsageError(f"{str(target.path)!r} is a folder, which has no container", hint=_NO_CONTAINER)
     loaded = load_folder(target.path)
     request, notes = here(plan(loaded), options)
-    return Replayed(loaded, replay(loaded, request, options.watch), notes)
+    check_reach()
+    with interrupts.undoing():
+        return Replayed(loaded, replay(loaded, request, options.watch), notes)
 
 
 def here(request: Request, options: Options) -> tuple[Request, tuple[str, ...]]:

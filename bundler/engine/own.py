@@ -5,15 +5,13 @@ What it answers is held against what was asked, as a container's answer is.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import select
 import stat
 import subprocess
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,6 +20,7 @@ from bundler.engine.inside import Lines
 from bundler.engine.process import Places, Start, Started
 from bundler.errors import BadBundle, BadEvidence, ExitCode, UnavailableError
 from bundler.experiment.parse import MAX_FILE_BYTES, parse_evidence
+from bundler.files import temporary_folder
 from bundler.model.evidence import Evidence
 from bundler.replay.limits import END_S
 from bundler.replay.removal import remove
@@ -43,7 +42,8 @@ def run_own(
     when it had none, BadBundle, BadEvidence or UnavailableError when it gives no evidence, and what ``start``
     raises.
     """
-    with _scratch() as scratch:
+    # A stranger writes to it, and may still be at work in it while it is removed.
+    with temporary_folder(remove) as scratch:
         places = Places(scratch / "replayer", folder, scratch / "work")
         unpack_replayer(bundle, places.replayer)
         places.temporary.mkdir(parents=True)
@@ -54,16 +54,6 @@ def run_own(
     if evidence is None:
         raise KeyboardInterrupt if interrupted else _no_evidence(started.process.returncode)
     return evidence
-
-
-@contextlib.contextmanager
-def _scratch() -> Iterator[Path]:
-    """A folder that a stranger writes to, and may still be at work in while it is removed."""
-    folder = Path(tempfile.mkdtemp(prefix="bundler-"))
-    try:
-        yield folder
-    finally:
-        remove(folder)
 
 
 class _Answer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from bundler.engine.folder import Folder, load_folder
 from bundler.engine.target import Archive, Target, opened
 from bundler.errors import UnavailableError
 from bundler.experiment.load import Loaded
+from bundler.files import temporary_folder
 from bundler.oci.layer import build_layer
 from bundler.oci.unpack import unpack
 
@@ -56,9 +56,9 @@ def in_docker(name: str) -> Iterator[InDocker]:
     with (
         contextlib.closing(connect_for(name)) as docker,
         docker.container(name, ["--help"], gpu=False) as container,
-        tempfile.TemporaryDirectory(prefix="bundler-") as scratch,
+        temporary_folder() as scratch,
     ):
-        loaded = read_out(container, Path(scratch) / "bundle")
+        loaded = read_out(container, scratch / "bundle")
         replayer = build_layer(container.entries(f"/{REPLAYER_PREFIX}"), REPLAYER_PREFIX)
         yield InDocker(loaded, container.labels(), replayer.diff_id)
 

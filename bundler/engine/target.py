@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from bundler.bundle.unpack import Parts, parts, unpack_experiment
 from bundler.engine.folder import LAYOUT, Folder
 from bundler.errors import UsageError
 from bundler.experiment.load import Loaded
+from bundler.files import temporary_folder
 from bundler.oci.archive_reader import read_archive
 from bundler.oci.image import Image
 from bundler.oci.layout import read_layout
@@ -49,9 +49,15 @@ def parse(text: str) -> Target:
             return Archive(path)
     except OSError as error:
         raise UsageError(f"{text!r} cannot be looked at: {error.strerror}", hint=_HINT) from None
-    if text.startswith((".", "/", "~")) or text.endswith(".tar") or not _IMAGE_NAME.fullmatch(text):
+    if _is_path(text) or not _IMAGE_NAME.fullmatch(text):
         raise UsageError(f"{text!r} does not exist", hint=_HINT)
     return ImageName(text)
+
+
+def _is_path(text: str) -> bool:
+    """Whether it can only be meant as a path: no engine need be asked whether it has such an image."""
+    below = "/" in text and ":" not in text and Path(text).parts[0]
+    return text.startswith((".", "/", "~")) or text.endswith(".tar") or bool(below and Path(below).is_dir())
 
 
 def read_image(path: Path) -> Image:
@@ -73,7 +79,7 @@ def opened(path: Path) -> Iterator[Opened]:
     """Unpack the bundle in ``path`` into a temporary folder. Nothing of it is run."""
     image = read_image(path)
     bundle = parts(image)
-    with tempfile.TemporaryDirectory(prefix="bundler-") as scratch:
-        folder = Path(scratch) / "bundle"
+    with temporary_folder() as scratch:
+        folder = scratch / "bundle"
         unpack_experiment(bundle, folder)
         yield Opened(open_bundle(folder), image, bundle)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from bundler.bundle.content import replayer_entries
 from bundler.bundle.unpack import Parts
 from bundler.digest import Digest
+from bundler.engine.as_root import check_reach
 from bundler.engine.confined import NotConfined, confined
 from bundler.engine.folder import Folder, here, verified_folder
 from bundler.engine.inside import Lines, arguments, other_request
@@ -23,9 +23,10 @@ from bundler.engine.target import Archive, ImageName, Opened, Target, opened
 from bundler.errors import BadBundle, BadEvidence, UnavailableError
 from bundler.experiment.load import Loaded, mismatch
 from bundler.experiment.parse import parse_evidence
+from bundler.files import temporary_folder
 from bundler.model.evidence import Evidence
 from bundler.oci.archive import write_archive
-from bundler.oci.image import Image
+from bundler.oci.image import BASE_DIGEST_LABEL, Image
 from bundler.replay.replay import replay
 from bundler.replay.request import Request
 
@@ -49,7 +50,7 @@ def verified(target: Target, plan: Plan, options: Options) -> Iterator[Replayed]
         return
     if isinstance(target, Archive):
         with opened(target.path) as bundle:
-            docker = _docker_for(bundle.bundle, options)
+            docker = _docker_for(target.path, bundle.bundle, options)
             if docker is None:
                 yield _on_host(bundle, plan, options)
             else:
@@ -74,15 +75,17 @@ def _load(docker: Docker, path: Path, image: Image) -> str:
     """Load the bundle in ``path``, which Docker takes as a tar only; its id there."""
     if path.is_file():
         return docker.load(path)
-    with tempfile.TemporaryDirectory(prefix="bundler-") as scratch:
-        tar = Path(scratch) / "bundle.tar"
+    with temporary_folder() as scratch:
+        tar = scratch / "bundle.tar"
         write_archive(image, tar, reference=FROM_LAYOUT)
         return docker.load(tar)
 
 
-def _docker_for(bundle: Parts, options: Options) -> Docker | None:
+def _docker_for(path: Path, bundle: Parts, options: Options) -> Docker | None:
     if options.engine is Engine.HOST or (options.engine is Engine.AUTO and not bundle.base_digest):
         return None
+    if not bundle.base_digest:
+        raise _bare(repr(str(path)), "leave --engine docker out")
     try:
         return connect()
     except UnavailableError:
@@ -96,6 +99,7 @@ def _on_host(opened: Opened, plan: Plan, options: Options) -> Replayed:
     another and cannot be confined here."""
     loaded, bundle = opened.loaded, opened.bundle
     request, left_out = here(replace(plan(loaded), bundle=opened.image.digest), options)
+    check_reach()
     notes = [*left_out, "run by this machine's own Python, torch and triton, not in the pinned runtime"]
     others = bundle.other_files()
     trusted = options.own_replayer or not others
@@ -154,9 +158,10 @@ def _in_docker(docker: Docker, image: str, plan: Plan, options: Options, digest:
     """Run the bundle's own container; only its evidence is taken, and judged here."""
     docker.sweep()
     gpu = options.gpu and docker.has_gpu()
-    scratch_folder = tempfile.TemporaryDirectory(prefix="bundler-")
-    with docker.container(image, ["--help"], gpu=False) as asked, scratch_folder as scratch:
-        loaded = read_out(asked, Path(scratch) / "bundle")
+    with docker.container(image, ["--help"], gpu=False) as asked, temporary_folder() as scratch:
+        loaded = read_out(asked, scratch / "bundle")
+        if not asked.labels().get(BASE_DIGEST_LABEL):
+            raise _bare(repr(image), "name its tar, which needs no Docker")
         note = _replayer_note(asked)
         request = plan(loaded)
         with docker.container(image, arguments(request), gpu=gpu) as container:
@@ -167,6 +172,13 @@ def _in_docker(docker: Docker, image: str, plan: Plan, options: Options, digest:
         evidence = _told(evidence, digest, "bundle")
         no_gpu = () if gpu or not options.gpu else ("Docker here hands out no GPU",)
         return Replayed(loaded, evidence, (*note, *no_gpu))
+
+
+def _bare(what: str, instead: str) -> UnavailableError:
+    return UnavailableError(
+        f"{what} has no runtime, as freeze --bare makes it: Docker cannot run it",
+        hint=f"bundler rebase puts its tar on one; or {instead}, to verify with this machine's own Python",
+    )
 
 
 def _replayer_note(container: Container) -> tuple[str, ...]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 
+from bundler import interrupts
 from bundler.errors import UnavailableError
 
 _COPY_BYTES = 1024 * 1024
@@ -32,7 +33,7 @@ class Writer(FileIO):
         return total
 
 
-@contextmanager
+@contextlib.contextmanager
 def replacing(path: Path, *, mode: int = 0o666, sync_name: bool = True) -> Iterator[Writer]:
     """A file that takes ``path``'s place when the block ends well, and is gone when it does not.
 
@@ -41,20 +42,22 @@ def replacing(path: Path, *, mode: int = 0o666, sync_name: bool = True) -> Itera
     the folder cannot be written.
     """
     temporary = path.with_name(f".{path.name[:64]}.{secrets.token_hex(8)}.tmp")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with interrupts.undoing():
         try:
-            with Writer(descriptor, "wb") as writer:
-                yield writer
-                os.fsync(writer.fileno())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        if sync_name:
-            sync_folder(path.parent)
-    except OSError as error:
-        raise cannot_write(path, error) from error
+            try:
+                descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+                with Writer(descriptor, "wb") as writer:
+                    yield writer
+                    os.fsync(writer.fileno())
+                temporary.replace(path)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    temporary.unlink()
+                raise
+            if sync_name:
+                sync_folder(path.parent)
+        except OSError as error:
+            raise cannot_write(path, error) from error
 
 
 def cannot_write(path: Path, error: OSError) -> UnavailableError:

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from bundler import interrupts
 from bundler.digest import Digest
 from bundler.errors import BadBundle, UsageError
 from bundler.oci.blob import open_stream, read_blob
@@ -75,16 +76,17 @@ def unpack(entries: Iterable[Entry], folder: Path) -> None:
     if os.path.lexists(folder):
         raise UsageError(f"{str(folder)!r} exists already", hint="name a folder that does not exist yet")
     temporary = folder.with_name(f".{folder.name[:64]}.{secrets.token_hex(8)}.tmp")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary.mkdir()
-        for entry in found:
-            _write(temporary / entry.path, entry)
-        temporary.rename(folder)
-    except OSError as error:
-        raise cannot_write(folder, error) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with interrupts.undoing():
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            temporary.mkdir()
+            for entry in found:
+                _write(temporary / entry.path, entry)
+            temporary.rename(folder)
+        except OSError as error:
+            raise cannot_write(folder, error) from error
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _write(path: Path, entry: Entry) -> None:

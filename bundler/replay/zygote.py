@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from bundler import interrupts
 from bundler.errors import UnavailableError
+from bundler.files import temporary_folder
 from bundler.replay.allowance import Allowance, confinement, worker_environment, zygote_environment
 from bundler.replay.process import Pipes, SpawnFailed, Worker
 from bundler.replay.removal import remove
@@ -51,26 +53,23 @@ class Zygote:
     def __init__(self, flavour: str, *, environment: Mapping[str, str] | None = None) -> None:
         self._flavour = flavour
         self._lock = threading.Lock()
-        self._scratch = Path(tempfile.mkdtemp(prefix="bundler-"))
-        self._scratch.chmod(0o700)
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._control = ours
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-s", "-B", "-m", "bundler.worker", flavour],
-                stdin=theirs.fileno(),
-                stdout=self._log,
-                stderr=self._log,
-                env=zygote_environment(self._scratch, environment or {}),
-                cwd=self._scratch,
-                start_new_session=True,
-            )
-        try:
+        with contextlib.ExitStack() as stack:
+            self._scratch = stack.enter_context(temporary_folder(remove))
+            self._log = stack.enter_context(tempfile.TemporaryFile())
+            self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs, interrupts.holding():
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-s", "-B", "-m", "bundler.worker", flavour],
+                    stdin=theirs.fileno(),
+                    stdout=self._log,
+                    stderr=self._log,
+                    env=zygote_environment(self._scratch, environment or {}),
+                    cwd=self._scratch,
+                    start_new_session=True,
+                )
+                stack.callback(self._end)
             self._ask_ready()
-        except ZygoteFailed:
-            self.close()
-            raise
+            self._left = stack.pop_all()
 
     def _ask_ready(self) -> None:
         self._control.settimeout(_ZYGOTE_START_S)
@@ -140,13 +139,14 @@ class Zygote:
 
     def close(self) -> None:
         """End the process; its workers die with it."""
+        self._left.close()
+
+    def _end(self) -> None:
         self._control.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=2)
         self._process.kill()
         self._process.wait()
-        self._log.close()
-        remove(self._scratch)
 
     def __enter__(self) -> Self:
         return self

@@ -56,7 +56,7 @@ def test_a_bundle_carries_what_its_commands_need_and_no_more(tmp_path: Path) -> 
 
 
 LEFT_OUT = ("runtime", "skills", "oci", "report/html", "report/across", "bundle/freeze", "bundle/content")
-IN_A_FOLDERS_REPLAY = {"__init__", "folder", "lifeline", "replayed", "steps"}
+IN_A_FOLDERS_REPLAY = {"__init__", "as_root", "folder", "lifeline", "replayed", "steps"}
 
 
 def test_a_bundle_reads_a_folder_and_nothing_else() -> None:

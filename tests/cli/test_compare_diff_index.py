@@ -5,9 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from bundler.model.evidence import evidence_json
 from bundler.model.outcome import Failed, Outcome, Phase
 from bundler.oci.archive import write_archive
 from bundler.report.index import Index
-from tests.small import HARNESS, PASSED, UNCOMPILABLE, WRONG, Small, answer, evidence, ground
+from tests.small import HARNESS, ID, PASSED, UNCOMPILABLE, WRONG, Small, answer, evidence, ground
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,9 +36,8 @@ Run = Callable[..., Ended]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """``bundler ARGUMENTS`` as the console script runs it, in this process."""
-    before = signal.getsignal(signal.SIGTERM)
 
     def run(*arguments: str | Path) -> Ended:
         monkeypatch.setattr(sys, "argv", ["bundler", *map(str, arguments)])
@@ -49,12 +47,12 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         assert "Traceback" not in out + err
         return Ended(int(ended.value.code or 0), out, err)
 
-    yield run
-    signal.signal(signal.SIGTERM, before)
+    return run
 
 
-def seen(loaded: Loaded, outcome: Outcome = PASSED) -> bytes:
-    return evidence_json(evidence(loaded, {"interpreter": ground(loaded, {"with-skill/01": outcome})}))
+def seen(loaded: Loaded, outcome: Outcome = PASSED, seconds: float = 1.5) -> bytes:
+    grounds = {"interpreter": ground(loaded, {"with-skill/01": outcome})}
+    return evidence_json(evidence(loaded, grounds, seconds=seconds))
 
 
 # --- compare ---------------------------------------------------------------------------------------------
@@ -67,7 +65,8 @@ def test_compare(run: Run, small: Small, tmp_path: Path) -> None:
     ended = run("compare", tmp_path / "a.json", tmp_path / "b.json.gz")
     assert ended.code == 1
     assert "DIFFER: 2 cells; 6 agree" in ended.out
-    assert run("compare", tmp_path / "a.json", tmp_path / "a.json").code == 0
+    (tmp_path / "again.json").write_bytes(seen(loaded, seconds=2.5))
+    assert run("compare", tmp_path / "a.json", tmp_path / "again.json").code == 0
     ended = run(
         "compare", tmp_path / "a.json", tmp_path / "b.json.gz", "--json", "--experiment", small.folder
     )
@@ -76,14 +75,44 @@ def test_compare(run: Run, small: Small, tmp_path: Path) -> None:
 
 
 def test_compare_takes_whatever_has_evidence(run: Run, small: Small, tmp_path: Path) -> None:
-    data = seen(small.load())
-    small.record(data)
-    (tmp_path / "kept").mkdir()
-    (tmp_path / "kept/a.json").write_bytes(data)
+    small.record(seen(small.load()))
     write_archive(freeze(small.load(), None).image, tmp_path / "x.tar", reference="x:1")
+    small.put(f"proof/{ID}/evidence/host.json", seen(small.load(), seconds=2.5))
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept/a.json").write_bytes(seen(small.load(), seconds=3.5))
     ended = run("compare", small.folder, tmp_path / "kept", tmp_path / "x.tar")
     assert ended.code == 0, ended.err
     assert f"{tmp_path / 'x.tar'}:evidence/host.json" in "".join(ended.out.split())
+
+
+@pytest.mark.parametrize("again", ["itself", "copy", "link", "packed", "laid out anew", "in a bundle"])
+def test_one_replay_is_not_two_hosts(run: Run, small: Small, tmp_path: Path, again: str) -> None:
+    data = seen(small.load())
+    first = other = tmp_path / "a.json"
+    first.write_bytes(data)
+    if again == "copy":
+        other = tmp_path / "b.json"
+        other.write_bytes(data)
+    elif again == "link":
+        other = tmp_path / "b.json"
+        other.symlink_to(first)
+    elif again == "packed":
+        other = tmp_path / "b.json.gz"
+        other.write_bytes(gzip.compress(data))
+    elif again == "laid out anew":
+        other = tmp_path / "b.json"
+        other.write_text(json.dumps(json.loads(data)))
+    elif again == "in a bundle":
+        small.record(data)
+        write_archive(freeze(small.load(), None).image, tmp_path / "x.tar", reference="x:1")
+        other = tmp_path / "x.tar"
+    ended = run("compare", first, other)
+    assert (ended.code, ended.out) == (2, "")
+    assert "named twice" in ended.err if again == "itself" else "hold the same evidence" in ended.err
+    assert "→ leave one out, or name another host's: bundler verify TARGET --json" in ended.err
+    if other.suffix != ".tar":
+        ended = run("report", first, other, "--experiment", small.write())
+        assert (ended.code, ended.out) == (2, "")
 
 
 def test_json_is_ascii(run: Run, small: Small, tmp_path: Path) -> None:
@@ -115,7 +144,8 @@ def test_compare_refuses(run: Run, small: Small, tmp_path: Path) -> None:
     ended = run("compare", tmp_path / "a.json", tmp_path / "b.json")
     assert (ended.code, ended.out) == (3, "")
     assert "the harness is another" in ended.err
-    ended = run("compare", tmp_path / "a.json", tmp_path / "a.json", "--experiment", small.folder)
+    (tmp_path / "again.json").write_bytes(seen(one, seconds=2.5))
+    ended = run("compare", tmp_path / "a.json", tmp_path / "again.json", "--experiment", small.folder)
     assert (ended.code, ended.out) == (3, "")
     assert "was recorded with another harness" in ended.err
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 from bundler import __version__
 from bundler.bundle.freeze import freeze
 from bundler.cli import main
+from bundler.cli.options import architecture
 from bundler.errors import BadExperiment, BundlerError, ExitCode
 from bundler.oci.archive import write_archive
 from tests.small import ID, Small, answer, evidence, ground
@@ -32,10 +32,9 @@ Run = Callable[..., Ended]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """``bundler ARGUMENTS`` as the console script runs it, in this process."""
     monkeypatch.delenv("BUNDLER_BUNDLE", raising=False)
-    before = signal.getsignal(signal.SIGTERM)
 
     def run(*arguments: str | Path) -> Ended:
         monkeypatch.setattr(sys, "argv", ["bundler", *map(str, arguments)])
@@ -45,8 +44,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         assert "Traceback" not in out + err
         return Ended(int(ended.value.code or 0), out, err)
 
-    yield run
-    signal.signal(signal.SIGTERM, before)
+    return run
 
 
 # --- codes -----------------------------------------------------------------------------------------------
@@ -119,6 +117,14 @@ def test_usage(run: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], 
         (["--candidate", "with-skill/99"], "there is no candidate 'with-skill/99'"),
         (["--case", "n=7"], "there is no case 'n=7'"),
         (["--arch", "87"], "sm_87 is not in the table of architectures"),
+        (["--arch", "sm_87"], "sm_87 is not in the table of architectures"),
+        (
+            ["--arch", "sm_90a"],
+            "'sm_90a' is not an architecture that bundler compiles for: 75, 80, 86",
+        ),
+        (["--arch", "120f"], "is named without the letter: --arch 120"),
+        (["--arch", "hopper"], "name it as 90, sm_90 or 9.0"),
+        (["--arch", ""], "name it as 90, sm_90 or 9.0"),
     ],
 )
 def test_a_selection_that_does_not_fit(run: Run, small: Small, options: list[str], said: str) -> None:
@@ -126,6 +132,12 @@ def test_a_selection_that_does_not_fit(run: Run, small: Small, options: list[str
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
     assert "\n  → " in ended.err
+
+
+@pytest.mark.parametrize("text", ["86", "sm_86", "SM_86", "8.6"])
+def test_an_architecture_by_each_of_its_names(text: str) -> None:
+    assert architecture(text) == 86
+    assert architecture({"86": "120", "8.6": "12.0"}.get(text, "sm_120")) == 120
 
 
 def test_freeze_wants_one_of_two(run: Run, small: Small, tmp_path: Path) -> None:
@@ -213,7 +225,7 @@ def test_no_temporary_folder(run: Run, small: Small, tmp_path: Path, monkeypatch
         def refuse(*_: object, refused: OSError = refused, **__: object) -> str:
             raise refused
 
-        monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+        monkeypatch.setattr(tempfile, "gettempdir", refuse)
         ended = run("show", tmp_path / "x.tar")
         assert ended.code == 6
         assert f"error: {said}" in ended.err

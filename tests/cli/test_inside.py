@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,9 +30,8 @@ def bundle(small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 @pytest.fixture
 def run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Callable[..., tuple[int, str, str]]]:
+) -> Callable[..., tuple[int, str, str]]:
     """Exit code, stdout and stderr of a command."""
-    before = signal.getsignal(signal.SIGTERM)
 
     def run(*arguments: str | Path) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["bundler", *map(str, arguments)])
@@ -41,8 +39,7 @@ def run(
             inside.main()
         return int(ended.value.code or 0), *capsys.readouterr()
 
-    yield run
-    signal.signal(signal.SIGTERM, before)
+    return run
 
 
 Run = Callable[..., tuple[int, str, str]]

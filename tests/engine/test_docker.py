@@ -267,9 +267,26 @@ def test_a_layout(recorded: Recorded, base: Image, tmp_path: Path) -> None:
 
 def test_a_bare_archive_has_nothing_to_run(recorded: Recorded, tmp_path: Path) -> None:
     write_archive(freeze(recorded.loaded, None).image, tmp_path / "x.tar", reference="bundler-test-bare:1")
-    with pytest.raises(UnavailableError), verified(Archive(tmp_path / "x.tar"), plan, options()):
+    with (
+        pytest.raises(UnavailableError, match=r"has no runtime.*\n.*bundler rebase puts its tar on one"),
+        verified(Archive(tmp_path / "x.tar"), plan, options()),
+    ):
         pass
-    subprocess.run(["docker", "rmi", "bundler-test-bare:1"], capture_output=True, check=False)
+
+
+def test_a_bare_image_has_nothing_to_run(docker: Docker, recorded: Recorded, tmp_path: Path) -> None:
+    """Loaded into Docker by hand, where only its label tells."""
+    name = "bundler-test-bare:1"
+    write_archive(freeze(recorded.loaded, None).image, tmp_path / "x.tar", reference=name)
+    docker.load(tmp_path / "x.tar")
+    try:
+        with pytest.raises(UnavailableError) as refused, verified(ImageName(name), plan, options()):
+            pass
+    finally:
+        subprocess.run(["docker", "rmi", name], capture_output=True, check=False)
+    assert "has no runtime" in refused.value.problem
+    assert "bundler rebase puts its tar on one; or name its tar, which needs no Docker" in refused.value.hint
+    assert "--no-gpu" not in refused.value.hint
 
 
 def test_no_image_of_that_name() -> None:

@@ -124,7 +124,7 @@ def no_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]
 @pytest.mark.parametrize(
     ("target", "engine", "said"),
     [
-        (Archive(Path("x.tar")), Engine.DOCKER, "no Docker engine answers"),
+        (Archive(Path("x.tar")), Engine.DOCKER, "x.tar' has no runtime, as freeze --bare makes it"),
         (ImageName("x:1"), Engine.AUTO, "no Docker engine answers"),
         (ImageName("x:1"), Engine.HOST, "'x:1' is no file or folder here"),
     ],

@@ -17,7 +17,7 @@ from bundler.report.terminal import DIM, GOOD, WARN
 from bundler.report.terminal.cells import by_case, counts
 from bundler.report.terminal.host import setup
 from bundler.report.terminal.troubles import cross_check, disagreements, marked, troubles
-from bundler.report.terminal.verdict import judgements, not_judged, result
+from bundler.report.terminal.verdict import Unheld, judgements, not_judged, result
 from bundler.report.text import plain
 
 
@@ -29,10 +29,12 @@ def show(
     *,
     matrix: bool,
     recorded: Sequence[Named] = (),
+    unheld: Unheld | None = None,
 ) -> None:
     """Host, matrix, what did not pass, timings, verdict, what was not judged, result; in this order.
 
-    ``recorded``: evidence whose ratios of two arms the replay's are held against.
+    ``recorded``: evidence whose ratios of two arms the replay's are held against; ``unheld``: what the last
+    line says where nothing is recorded, unless the replay was cut short or a control misbehaved.
     """
     console.print(Text.assemble((experiment.id, "bold"), "  ", plain(experiment.title)))
     setup(console, evidence)
@@ -56,7 +58,8 @@ def show(
     judgements(console, verdict)
     not_judged(console, evidence, verdict)
     console.print()
-    console.print(result(evidence, verdict))
+    sound = verdict.complete and all(report.status != "invalid" for report in evidence.grounds.values())
+    console.print(unheld.text(experiment, evidence) if unheld and sound else result(evidence, verdict))
 
 
 def timings(console: Console, experiment: Experiment | None, evidence: Evidence) -> None:

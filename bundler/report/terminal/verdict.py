@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from bundler.model.evidence import Evidence
+from bundler.model.experiment import Experiment
+from bundler.model.outcome import Passed, ran
 from bundler.model.verdict import GroundVerdict, Judgement, Verdict
 from bundler.report import summary
 from bundler.report.terminal import BAD, DIM, GOOD, WARN
@@ -68,13 +72,34 @@ def not_judged(console: Console, evidence: Evidence, verdict: Verdict) -> None:
             console.print(Text(plain(line)))
 
 
+class Unheld(NamedTuple):
+    """What the last line says of a replay that nothing recorded can be held against."""
+
+    head: str
+    then: str
+    """The next step."""
+
+    def text(self, experiment: Experiment, evidence: Evidence) -> Text:
+        """How the cells of the candidates ran; a control that misbehaved makes another line."""
+        controls = {candidate.id for candidate in experiment.candidates() if candidate.arm.is_control}
+        rows = [row for report in evidence.grounds.values() for row in report.cells.items()]
+        cells = [o for name, row in rows if name not in controls for o in row.values() if ran(o)]
+        passed = sum(isinstance(outcome, Passed) for outcome in cells)
+        if not cells:
+            return self._line("no candidate's cell ran here", WARN)
+        of = count(len(cells), "candidates' cell")
+        left_out = _left_out(evidence)
+        return self._line(f"{passed:,} of {of} passed, and each control did as it must{left_out}", "bold")
+
+    def _line(self, told: str, style: str) -> Text:
+        return Text(plain("; ".join(filter(None, (f"{self.head}: {told}", self.then)))), style)
+
+
 def result(evidence: Evidence, verdict: Verdict) -> Text:
     """The last line: what the replay says as a whole."""
     same, differ = verdict.count(Judgement.REPRODUCED), verdict.count(Judgement.DIFFERS)
     unjudged = verdict.count(Judgement.NOT_JUDGED)
-    tail = f"{count(same, 'cell')} reproduced, {differ:,} differ, {unjudged:,} not judged"
-    if slow := summary.slow(evidence):
-        tail += f"; {count(slow, 'cell')} left out as slow: --slow runs {'it' if slow == 1 else 'them'}"
+    tail = f"{count(same, 'cell')} reproduced, {differ:,} differ, {unjudged:,} not judged{_left_out(evidence)}"
     invalid = [name for name, report in evidence.grounds.items() if report.status == "invalid"]
     if not verdict.complete:
         return Text(f"INCOMPLETE: {tail}", BAD)
@@ -85,3 +110,9 @@ def result(evidence: Evidence, verdict: Verdict) -> Text:
     if not same:
         return Text(f"NOTHING JUDGED: {tail}", WARN)
     return Text(f"REPRODUCED: {tail}", f"bold {GOOD}")
+
+
+def _left_out(evidence: Evidence) -> str:
+    slow = summary.slow(evidence)
+    runs = f"--slow runs {'it' if slow == 1 else 'them'}"
+    return f"; {count(slow, 'cell')} left out as slow: {runs}" if slow else ""
