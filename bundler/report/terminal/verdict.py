@@ -99,7 +99,8 @@ def result(evidence: Evidence, verdict: Verdict) -> Text:
     """The last line: what the replay says as a whole."""
     same, differ = verdict.count(Judgement.REPRODUCED), verdict.count(Judgement.DIFFERS)
     unjudged = verdict.count(Judgement.NOT_JUDGED)
-    tail = f"{count(same, 'cell')} reproduced, {differ:,} differ, {unjudged:,} not judged{_left_out(evidence)}"
+    tail = f"{count(same, 'cell')} reproduced, {differ:,} differ, {unjudged:,} not judged"
+    tail += _left_out(evidence)
     invalid = [name for name, report in evidence.grounds.items() if report.status == "invalid"]
     if not verdict.complete:
         return Text(f"INCOMPLETE: {tail}", BAD)
