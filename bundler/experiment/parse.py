@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import reprlib
 import zlib
 
 from pydantic import ValidationError
@@ -11,6 +10,7 @@ from pydantic import ValidationError
 from bundler.errors import BadEvidence, BadExperiment
 from bundler.experiment import strict_yaml
 from bundler.experiment.cuda_call import check_cuda
+from bundler.experiment.problems import problems
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Experiment
 
@@ -18,10 +18,6 @@ MAX_FILE_BYTES = 16 << 20
 """Of evidence, unpacked. The largest here, with 4,536 cells, takes 0.8 MiB."""
 MAX_EVIDENCE_VALUES = 500_000
 _GZIP_MAGIC = b"\x1f\x8b"
-_MOST_LISTED = 20
-_MOST_COLLECTED = 1_000
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = 80
 
 
 def parse(declaration: bytes, name: str) -> Experiment:
@@ -32,9 +28,10 @@ def parse(declaration: bytes, name: str) -> Experiment:
     try:
         # Through JSON, so that a list in the file is taken as the tuple it means, and nothing else is bent.
         experiment = Experiment.model_validate_json(json.dumps(value))
-    except (ValidationError, TypeError, ValueError) as error:
+    except (TypeError, ValueError) as error:
+        told = problems(error, Experiment, value) if isinstance(error, ValidationError) else f"  {error}"
         raise BadExperiment(
-            f"{name} breaks the schema:\n{_problems(error)}",
+            f"{name} breaks the schema:\n{told}",
             hint="schemas/experiment.schema.json says what each field may be",
         ) from None
     check_cuda(experiment, name)
@@ -57,7 +54,7 @@ def parse_evidence(data: bytes, name: str) -> Evidence:
         return Evidence.model_validate_json(data)
     except ValidationError as error:
         raise BadEvidence(
-            f"{name} is no evidence:\n{_problems(error)}", hint="ask for the file again"
+            f"{name} is no evidence:\n{problems(error, Evidence)}", hint="ask for the file again"
         ) from None
 
 
@@ -72,21 +69,3 @@ def _inflated(data: bytes, name: str) -> bytes:
         problem = "goes on after its end" if stream.eof else "is cut short"
         raise BadEvidence(f"{name} {problem}", hint="ask for the file again")
     return plain
-
-
-def _problems(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return f"  {error}"
-    if error.error_count() > _MOST_COLLECTED:
-        return f"  {error.error_count()} problems, too many to list"
-    listed = error.errors(include_url=False, include_context=False)[:_MOST_LISTED]
-    lines = [_problem(problem["loc"], problem["msg"], problem["input"]) for problem in listed]
-    more = error.error_count() - len(listed)
-    return "\n".join([*lines, f"  and {more} more"] if more else lines)
-
-
-def _problem(place: tuple[int | str, ...], message: str, given: object) -> str:
-    if not place:  # a rule across fields; what was given would be the whole file
-        return f"  the whole: {message:.400}"
-    where = ".".join(str(part) for part in place)
-    return f"  {where:.200}: {message:.400} (given: {_SHORT.repr(given)})"
