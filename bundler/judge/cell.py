@@ -242,7 +242,8 @@ def _disagreement(rules: tuple[_Judged, ...], reference: Reference, first: _Call
     for each, a, b in zip(rules, first.arrays, call.arrays, strict=True):
         between = each.compare(b, a, reference)
         if between.wrong:
-            return f"two calls on the same values disagree in {between.wrong} elements: out{between.worst}"
+            where = f"{each.name}{between.worst}"
+            return f"two calls on the same values disagree in {between.wrong} elements: {where}"
     return ""
 
 

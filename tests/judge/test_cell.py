@@ -69,6 +69,21 @@ def test_calls_are_judged_apart(
     assert getattr(judged, "marks", ()) == marks
 
 
+def test_of_several_tensors_the_one_whose_repeats_disagree_is_named(make_experiment: Make) -> None:
+    rule = {"atol": 1.0, "rtol": 0, "nan": "equal", "reason": ""}
+    returns = [{"name": name, "dtype": "float32", "compare": rule} for name in ("mean", "variance")]
+    references = (Reference((np.array([1.0, 2.0]), np.array([3.0, 4.0]))),)
+    one = _call()
+    call = one | {"outputs": one["outputs"] * 2}
+    claim = CellClaim.model_validate({"calls": [call, call]}, strict=False)
+    # Each of the variances is within the tolerance of the reference, and not of the other.
+    values = [[1.0, 2.0], [3.0, 3.25], [1.0, 2.0], [3.0, 4.75]]
+    payload = b"".join(np.asarray(each, dtype="<f4").tobytes() for each in values)
+    outcome = judge_cell(make_experiment(returns=returns), (0, 0), claim, memoryview(payload), references)
+    assert isinstance(outcome, Unstable)
+    assert "disagree in 1 elements: variance[1]" in outcome.detail
+
+
 def _with(make: Make, **rule: Any) -> Experiment:
     compare = {"atol": 0.5, "rtol": 0, "nan": "equal", "reason": ""} | rule
     return make(returns=[{"name": "out", "dtype": "float32", "compare": compare}])
