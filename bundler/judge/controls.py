@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from bundler.model.experiment import Candidate, Expect, Experiment, Ground, Language
 from bundler.model.outcome import Outcome, Passed, ran
@@ -22,6 +22,24 @@ def misbehaviour(experiment: Experiment, ground: Ground, cells: Cells) -> str:
             if problem:
                 return problem
     return ""
+
+
+def misbehaved(experiment: Experiment, ground: Ground, cells: Cells, *, complete: bool) -> bool:
+    """Whether a control of an invalid ground did what it must not; False where what it lacks is a run.
+
+    ``complete``: whether every cell had its turn. Of a replay that was cut short, a control that must fail
+    may yet have failed.
+    """
+    controls = [
+        c for c in experiment.candidates() if c.arm.is_control and ground in grounds_of(experiment, c)
+    ]
+    outcomes = [(c.arm.expect, [o for o in cells.get(c.id, {}).values() if ran(o)]) for c in controls]
+    return any(_contradicts(expect, judged, complete) for expect, judged in outcomes if judged)
+
+
+def _contradicts(expect: Expect | None, judged: Sequence[Outcome], complete: bool) -> bool:
+    passed = [isinstance(outcome, Passed) for outcome in judged]
+    return not all(passed) if expect is Expect.PASS else complete and all(passed)
 
 
 def grounds_of(experiment: Experiment, control: Candidate) -> frozenset[Ground]:

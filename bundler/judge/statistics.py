@@ -14,6 +14,7 @@ Controls and reconstructions are the author's own, and count for nothing here.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -105,16 +106,15 @@ def fisher(without: Share, with_: Share) -> float:
 def least_p(without: int, with_: int) -> float:
     """The smallest p that this many runs can give: when all of one arm pass, and none of the other.
 
-    It is 2 / C(n + m, n) for n = m. Three against three runs give 0.1 at best, four against four 0.029:
-    fewer than four an arm can show nothing at 5 %, whatever comes out. That a discrete test has a smallest
-    attainable p, and that a comparison which cannot reach the level says nothing either way, is
-    R. E. Tarone, "A modified Bonferroni method for discrete data", Biometrics 46 (1990), 515-522; there the
-    p is that of the totals seen, here that of the best totals, since the number of runs is what a plan can
-    change.
+    It is 1 / C(n + m, n), and twice that for n = m, where none against all is as rare. Three against three
+    runs give 0.1 at best, four against four 0.029: fewer than four an arm can show nothing at 5 %, whatever
+    comes out. That a discrete test has a smallest attainable p, and that a comparison which cannot reach the
+    level says nothing either way, is R. E. Tarone, "A modified Bonferroni method for discrete data",
+    Biometrics 46 (1990), 515-522; there the p is that of the totals seen, here that of the best totals, since
+    the number of runs is what a plan can change. Needs no scipy.
     """
-    return fisher(
-        Share(passed=0, runs=without, low=0, high=1), Share(passed=with_, runs=with_, low=0, high=1)
-    )
+    both_ends = 2 if without == with_ else 1
+    return min(1.0, both_ends / math.comb(without + with_, without))
 
 
 def arm_runs(experiment: Experiment, recorded: Sequence[Evidence]) -> tuple[ArmRuns, ...]:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bundler.experiment.load import Loaded
-from bundler.model.experiment import Arm, Case, Origin, by_arm
+from bundler.experiment.rules import judged_grounds
+from bundler.model.experiment import Arm, Case, Experiment, Language, Origin, by_arm
 from bundler.model.outcome import NotRun, Outcome, Passed, Wrong, kind, ran
 from bundler.model.plan import Deviation
 from bundler.model.verdict import Verdict
@@ -31,6 +32,8 @@ class Facts:
     """For evidence that is held against the recorded."""
     analysis: str = ""
     """The author's words."""
+    recorded: tuple[Named, ...] = ()
+    """The experiment's own evidence, whether it is what is reported or not."""
     stale_since: str = ""
     """The skill's version that the experiment was not run with; empty where it is not stale."""
 
@@ -46,6 +49,8 @@ class Column:
 
     hosts: tuple[str, ...]
     group: summary.GroundGroup
+    complete: bool = True
+    """False where a replay that gave it was cut short."""
 
     @property
     def kind(self) -> str:
@@ -67,7 +72,7 @@ class Column:
 
     @property
     def valid(self) -> bool:
-        """False where a control misbehaved."""
+        """False where a control misbehaved, or was not run."""
         return self.group.report.status == "judged"
 
 
@@ -80,9 +85,10 @@ def columns(named: Sequence[Named]) -> list[Column]:
                 continue
             same = next((i for i, column in enumerate(found) if _same(column.group, group)), None)
             if same is None:
-                found.append(Column((host,), group))
+                found.append(Column((host,), group, evidence.complete))
             else:
-                found[same] = Column((*found[same].hosts, host), found[same].group)
+                one = found[same]
+                found[same] = Column((*one.hosts, host), one.group, one.complete and evidence.complete)
     return sorted(found, key=lambda column: _KINDS.index(column.kind))
 
 
@@ -127,15 +133,24 @@ def not_run(named: Sequence[Named]) -> list[Unrun]:
     return found
 
 
-def never_judged(named: Sequence[Named]) -> list[str]:
-    """The kinds of ground that no evidence has a judged cell of."""
+def never_judged(experiment: Experiment, named: Sequence[Named]) -> list[str]:
+    """A sentence for each kind of ground of which no evidence has a judged cell, but for what cannot be."""
     judged = {
         name.split(":")[0]
         for _, evidence in named
         for name, report in evidence.grounds.items()
         if report.status == "judged" and any(ran(o) for row in report.cells.values() for o in row.values())
     }
-    return [name for name in _KINDS if name not in judged]
+    cuda = all(experiment.language_of(arm) is Language.CUDA for arm in experiment.arms)
+    possible = [name for name in _KINDS if not (cuda and name == "interpreter")]
+    declared = judged_grounds(experiment)
+    return [
+        f"No evidence has a cell on the {name} ground."
+        if name in declared
+        else f"The experiment declares no cell on the {name} ground."
+        for name in possible
+        if name not in judged
+    ]
 
 
 @dataclass(frozen=True)

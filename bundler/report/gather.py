@@ -9,6 +9,7 @@ from bundler.errors import BadEvidence
 from bundler.experiment.deviations import derive_deviations
 from bundler.experiment.load import Loaded, mismatch
 from bundler.experiment.skill_versions import stale_since
+from bundler.judge.cause import View
 from bundler.judge.verdict import hold
 from bundler.model.evidence import Evidence
 from bundler.report.across import Facts
@@ -18,14 +19,14 @@ ANALYSIS = "analysis.md"
 
 
 def gather(loaded: Loaded, evidence: Sequence[tuple[str, Evidence]] = ()) -> Facts:
-    """The facts of ``evidence``, by file name, held against the recorded; of the recorded where it is empty.
+    """The facts of ``evidence`` by host, held against the recorded; without any, of the recorded by file.
 
     Raises BadEvidence for evidence of something else.
     """
     for name, one in evidence:
         if problem := mismatch(loaded, one):
             raise BadEvidence(f"{name} is of {problem}", hint="name the experiment that it was recorded with")
-    named = _named(evidence or loaded.recorded)
+    named = _by_host(evidence) if evidence else _named(loaded.recorded)
     held = (
         [(name, hold(loaded.experiment, one, loaded.recorded)) for name, one in named]
         if evidence and loaded.recorded
@@ -37,8 +38,25 @@ def gather(loaded: Loaded, evidence: Sequence[tuple[str, Evidence]] = ()) -> Fac
         derive_deviations(loaded.experiment, loaded.recorded),
         tuple(held),
         _analysis(loaded),
+        _named(loaded.recorded),
         stale_since(loaded.experiment, loaded.root),
     )
+
+
+def _by_host(evidence: Sequence[tuple[str, Evidence]]) -> tuple[Named, ...]:
+    """By GPU or processor, since the name of a file that a machine wrote tells a reader nothing.
+
+    Where two hosts have the same one, by the file's name as well.
+    """
+    hosts = [_host(one) for _, one in evidence]
+    named = zip(hosts, _named(evidence), strict=True)
+    return tuple((f"{host}, {file}" if hosts.count(host) > 1 else host, one) for host, (file, one) in named)
+
+
+def _host(evidence: Evidence) -> str:
+    view = View("", evidence)
+    said = view.gpu or view.processor or "this run"
+    return re.sub(r"[^A-Za-z0-9._ -]+", "", re.sub(r"\((R|TM|C)\)", "", said)).strip()[:40] or "this run"
 
 
 def _named(evidence: Sequence[tuple[str, Evidence]]) -> tuple[Named, ...]:

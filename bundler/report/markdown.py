@@ -9,9 +9,10 @@ from bundler.model.experiment import Origin, by_arm
 from bundler.report import checked, runs, summary
 from bundler.report import timings as timing_rows
 from bundler.report.across import Column, Facts, never_judged, not_run
-from bundler.report.headline import headline, remarks
+from bundler.report.headline import headline
 from bundler.report.hosts import Rows, arm_note, host_rows, provenance
 from bundler.report.markup import code, folded, prose, table
+from bundler.report.remarks import remarks
 from bundler.report.terminal.verdict import result
 from bundler.report.text import count, few
 
@@ -24,7 +25,7 @@ def pull_request(facts: Facts) -> str:
     parts = [
         f"### {prose(experiment.id)}: {prose(experiment.title)}\n",
         f"**{prose(first_line(facts))}**\n",
-        bullets([prose(line) for line in remarks(experiment, facts.columns, facts.stale_since)]),
+        bullets([prose(line) for line in beside(facts)]),
         held(facts),
         matrix(facts),
         f"**Deviations from the plan.** {deviations(facts)}",
@@ -52,6 +53,11 @@ def _folds(facts: Facts) -> list[str]:
 def first_line(facts: Facts) -> str:
     """The headline, with the GPUs that judged."""
     return headline(facts.loaded.experiment, facts.columns, device_names(facts.evidence))
+
+
+def beside(facts: Facts) -> list[str]:
+    """What has to be known beside the headline."""
+    return remarks(facts.loaded.experiment, facts.columns, facts.stale_since, facts.recorded)
 
 
 # --- blocks, which the entry's pages show too -------------------------------------------------------
@@ -126,7 +132,7 @@ def deviations(facts: Facts) -> str:
 
 def not_judged(facts: Facts) -> str:
     """Every reason; nothing is left out."""
-    lines = [f"No evidence has a cell on the {name} ground." for name in never_judged(facts.evidence)]
+    lines = never_judged(facts.loaded.experiment, facts.evidence)
     for left in not_run(facts.evidence):
         lines.append(f"{prose(f'{left.grounds} ({left.host})')}: {left.how_many}: {code(left.why)}")
     return "\n\n" + bullets(lines) if lines else " Nothing: every cell of every ground was run.\n"

@@ -8,9 +8,9 @@ from pathlib import Path
 from bundler.report import charts, walk
 from bundler.report.across import Facts, exact, points, size_names
 from bundler.report.diff import unified
-from bundler.report.headline import remarks
 from bundler.report.hosts import provenance
 from bundler.report.markdown import (
+    beside,
     bullets,
     cross_check,
     deviations,
@@ -106,7 +106,7 @@ def proof(facts: Facts) -> str:
 
 def _summary(facts: Facts) -> str:
     experiment = facts.loaded.experiment
-    said = bullets([prose(line) for line in remarks(experiment, facts.columns, facts.stale_since)])
+    said = bullets([prose(line) for line in beside(facts)])
     notes = f"{prose(experiment.notes)}\n" if experiment.notes else ""
     return "\n".join(part for part in (f"**{prose(first_line(facts))}**\n", said, notes) if part)
 

@@ -47,21 +47,24 @@ def sentence(arms: Sequence[ArmRuns], contrast: Contrast) -> str:
     )
 
 
-def chance(without: tuple[int, int], with_: tuple[int, int], arm: str) -> str:
-    """Whether chance explains that ``(right, judged)`` differ; empty where the shares do not, or no scipy."""
+def chance(without: tuple[int, int], with_: tuple[int, int], arm: str, does: str = "are right") -> str:
+    """Whether chance explains that ``(right, judged)`` differ; empty where the shares do not."""
     (right, judged), (skilled, of) = without, with_
     if right * of == skilled * judged:
         return ""
+    more = "more" if skilled * judged > right * of else "fewer"
     try:
         p = fisher(share_of(right, judged), share_of(skilled, of))
-        least = least_p(judged, of)
-    except UnavailableError:
-        return ""
-    more, number = "more" if skilled * judged > right * of else "fewer", f"Fisher's exact p = {p:.2g}"
+    except UnavailableError as error:
+        return (
+            f"Whether chance explains that {more} {does} in the arm {arm} was not computed: "
+            f"{error.problem}; {error.hint}."
+        )
+    number, least = f"Fisher's exact p = {p:.2g}", least_p(judged, of)
     if p <= SIGNIFICANT:
-        return f"Chance hardly explains that {more} are right in the arm {arm}: {number}."
+        return f"Chance hardly explains that {more} {does} in the arm {arm}: {number}."
     few = "; no outcome of so few answers could have told otherwise" if least > SIGNIFICANT else ""
-    return f"That {more} are right in the arm {arm} may be chance: {number}{few}."
+    return f"That {more} {does} in the arm {arm} may be chance: {number}{few}."
 
 
 def _uncounted(ground: Ground) -> str:

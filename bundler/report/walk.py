@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from bundler.model.experiment import Arm, Candidate, Origin, by_arm
 from bundler.report import charts, signs, summary
 from bundler.report.across import Column, Facts
-from bundler.report.headline import deciding
+from bundler.report.decided import deciding
 from bundler.report.markdown import first_line
 
 FILE = "walk.svg"

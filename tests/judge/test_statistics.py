@@ -37,6 +37,11 @@ def test_the_least_p(n: int) -> None:
     assert least_p(n, n) == pytest.approx(min(1, 2 / math.comb(2 * n, n)))
 
 
+@pytest.mark.parametrize(("n", "m"), [(1, 3), (2, 5), (3, 4), (5, 2)])
+def test_the_least_p_is_that_of_all_against_none(n: int, m: int) -> None:
+    assert least_p(n, m) == pytest.approx(fisher(share(0, n), share(m, m)))
+
+
 def test_three_runs_an_arm_can_tell_nothing_and_four_can() -> None:
     assert least_p(3, 3) > 0.05 >= least_p(4, 4)
 

@@ -16,17 +16,14 @@ from bundler.cli.main import app
 from bundler.errors import BadEvidence, UnavailableError, UsageError
 from bundler.experiment.load import Loaded, load
 from bundler.model.evidence import Evidence, GroundReport, evidence_json
-from bundler.model.experiment import Origin
 from bundler.model.host import Gpu, Host, Read
 from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Why
-from bundler.report.across import columns
+from bundler.report.across import columns, never_judged
 from bundler.report.diff import MOST_LINES, lines, side_by_side
 from bundler.report.gather import gather
-from bundler.report.headline import headline, remarks
 from bundler.report.markdown import pull_request
 from bundler.report.markup import code, fence, prose, quotation
 from bundler.report.pages import outdated, pages
-from bundler.report.pairs import code_pairs
 from tests.report.test_terminal import FORGERIES
 from tests.small import (
     GUIDANCE,
@@ -70,108 +67,6 @@ def check(name: str, text: str) -> None:
         path.write_text(text, encoding="utf-8")
         pytest.fail(f"{path} was not there and is written now: read it, then run again")
     assert text == path.read_text(encoding="utf-8")
-
-
-def said(loaded: Loaded, **grounds: GroundReport) -> str:
-    """The headline of one host's grounds; ``compile`` stands for sm_90."""
-    named = {"compile:sm_90" if name == "compile" else name: report for name, report in grounds.items()}
-    return headline(loaded.experiment, columns((("host", evidence(loaded, named)),)))
-
-
-# --- the headline ----------------------------------------------------------------------------------
-
-
-def test_all_right(loaded: Loaded) -> None:
-    assert said(loaded, device=ground(loaded)) == (
-        "Both kernels that the model wrote are right in every case on a GPU, with and without the skill: "
-        "no difference was seen."
-    )
-
-
-def test_the_gpus_are_named(loaded: Loaded) -> None:
-    found = columns((("host", evidence(loaded, {"device": ground(loaded)})),))
-    assert "on a GPU (Tesla T4), with" in headline(loaded.experiment, found, ["Tesla T4"])
-
-
-def test_the_compiler_alone_says_nothing_of_values(loaded: Loaded) -> None:
-    assert said(loaded, compile=ground(loaded)) == (
-        "Both kernels that the model wrote compile, with and without the skill: no difference was seen; "
-        "whether the values are right was not judged."
-    )
-
-
-def test_a_skill_that_breaks_every_case(loaded: Loaded) -> None:
-    assert said(loaded, device=ground(loaded, {"with-skill/01": UNCOMPILABLE})) == (
-        "The skill breaks 2 of 2 cases on a GPU, as seen in 1 answer with it and 1 without."
-    )
-
-
-def test_a_skill_that_mends_one(loaded: Loaded) -> None:
-    report = ground(loaded, {"without-skill/01": {"n=100": WRONG_VALUES}})
-    assert said(loaded, interpreter=report) == (
-        "The skill mends 1 of 2 cases in Triton's interpreter, as seen in 1 answer with it and 1 without."
-    )
-
-
-def test_mixed_cases_are_only_counted(loaded: Loaded) -> None:
-    mixed = {"without-skill/01": {"n=100": WRONG_VALUES}, "with-skill/01": {"n=1": WRONG_VALUES}}
-    assert said(loaded, device=ground(loaded, mixed)) == (
-        "Of the kernels that the model wrote, 0 of 1 without the skill and 0 of 1 with the skill 0.1.0 are "
-        "right in every case on a GPU."
-    )
-
-
-def test_the_device_decides_and_the_interpreter_is_remarked(loaded: Loaded) -> None:
-    grounds = {"device": ground(loaded), "interpreter": ground(loaded, {"without-skill/01": UNCOMPILABLE})}
-    found = columns((("host", evidence(loaded, grounds)),))
-    assert headline(loaded.experiment, found).endswith("no difference was seen there.")
-    assert remarks(loaded.experiment, found) == [
-        "On the ground interpreter (host), without-skill/01 did not pass every case; what the interpreter "
-        "fails may be its own limit."
-    ]
-
-
-def test_a_case_that_did_not_run_is_no_pass(loaded: Loaded) -> None:
-    unrun = {"with-skill/01": {"n=100": NotRun(why=Why.NEEDS)}}
-    assert "are right in every case that ran on a GPU, with" in said(loaded, device=ground(loaded, unrun))
-
-
-def test_two_models_are_told_apart_and_not_held_against_one_another(small: Small) -> None:
-    other = dict.fromkeys(("name", "version", "sampling", "system_prompt", "date", "procedure"), "other")
-    small.arm("with-skill")["model"] = other
-    loaded = small.load()
-    assert said(loaded, device=ground(loaded)).startswith("Both kernels that 2 models wrote are right")
-    assert said(loaded, device=ground(loaded, {"with-skill/01": UNCOMPILABLE})) == (
-        "Of the kernels that 2 models wrote, 1 of 1 in without-skill and 0 of 1 in with-skill are right in "
-        "every case on a GPU."
-    )
-    assert code_pairs(loaded) == []
-
-
-def test_nothing_was_judged(loaded: Loaded) -> None:
-    gone = ground(loaded, {}, status="not-available", reason="no GPU", cells={})
-    assert said(loaded, device=gone) == "Nothing was judged here."
-    unrun = dict.fromkeys(("without-skill/01", "with-skill/01"), NotRun(why=Why.NEEDS))
-    assert said(loaded, device=ground(loaded, unrun)) == "No kernel that a model wrote was judged here."
-
-
-def test_an_invalid_ground_says_nothing(loaded: Loaded) -> None:
-    invalid = ground(loaded, {"with-skill/01": UNCOMPILABLE}, status="invalid", reason="a control passed")
-    assert said(loaded, device=invalid).startswith("Nothing can be said: a control misbehaved")
-    # Another ground that can be trusted still does.
-    assert said(loaded, device=invalid, interpreter=ground(loaded)).startswith("Both kernels")
-
-
-def test_reconstructions_and_controls_never_count(small: Small) -> None:
-    reconstructed = small.control("told", b"def double(x): ...\n", "pass")
-    del reconstructed["expect"], reconstructed["on"]
-    small.declared["arms"].append(reconstructed | {"origin": "reconstructed", "summary": "after a text"})
-    loaded = small.load()
-    report = ground(loaded, {"told/told": UNCOMPILABLE})
-    assert said(loaded, device=report).startswith("Both kernels that the model wrote are right")
-    found = columns((("host", evidence(loaded, {"device": report})),))
-    assert "counts neither for nor against" in remarks(loaded.experiment, found)[-1]
-    assert loaded.experiment.arms[-1].origin is Origin.RECONSTRUCTED
 
 
 # --- the whole text --------------------------------------------------------------------------------
@@ -319,8 +214,8 @@ def test_the_command_prints_markdown_unless_told_otherwise(small: Small, tmp_pat
     assert run(now, "--experiment", small.folder, "--html", page, "--plots", plots)[:2] == (0, "")
     assert page.read_text().startswith("<!doctype html>")
     assert sorted(p.name for p in plots.iterdir()) == [
-        "heatmap-interpreter-now.png",
-        "heatmap-interpreter-now.svg",
+        "heatmap-interpreter-Some-CPU.png",
+        "heatmap-interpreter-Some-CPU.svg",
         "walk.svg",
     ]
     assert run(small.folder, "--markdown", tmp_path / "x.md")[1] == ""
@@ -336,7 +231,7 @@ def test_what_the_command_cannot_use(small: Small, tmp_path: Path) -> None:
     now.write_bytes(evidence_json(other))
     said = [
         (run(now)[2], UsageError, "name the experiment too: --experiment"),
-        (run(tmp_path / "gone.json", "--experiment", small.folder)[2], BadEvidence, "No such file"),
+        (run(tmp_path / "gone.json", "--experiment", small.folder)[2], UsageError, "No such file"),
         (run(now, "--experiment", small.folder)[2], BadEvidence, "another experiment: 'toy/other'"),
         (run(small.folder, "--experiment", small.folder)[2], UsageError, "more than one experiment"),
         (run(small.folder, "--check")[2], UsageError, "--check is for --pages"),
@@ -436,6 +331,34 @@ def test_a_long_text_is_cut_before_it_is_compared() -> None:
         ("changed", "b", "c"),
         ("added", "", "d"),
     ]
+
+
+def test_evidence_from_a_target_is_called_by_its_host_and_recorded_evidence_by_its_file(small: Small) -> None:
+    grounds = {"interpreter": ground(small.load())}
+    small.record(evidence(small.load(), grounds), "cpu")
+    loaded = small.load()
+    here, there = evidence(loaded, grounds), evidence(loaded, grounds, host=GPU)
+    named = gather(loaded, [("proof-vectors-vector-add.json", here), ("x.json", there)]).evidence
+    assert [name for name, _ in named] == ["Some CPU", "NVIDIA GeForce RTX 3050 Laptop GPU"]
+    twice = gather(loaded, [("a.json", here), ("b.json", here)]).evidence
+    assert [name for name, _ in twice] == ["Some CPU, a", "Some CPU, b"]
+    bare = evidence(loaded, grounds, host=Host(system={}, software={}, no_gpu="gone"))
+    assert gather(loaded, [("x.json", bare)]).evidence[0][0] == "this run"
+    assert gather(loaded).evidence[0][0] == "cpu"
+
+
+def test_a_ground_without_cells_is_told_but_for_one_that_cannot_be(small: Small) -> None:
+    loaded = small.load()
+    named = (("host", evidence(loaded, {"device": ground(loaded)})),)
+    missing = [f"No evidence has a cell on the {name} ground." for name in ("compile", "interpreter")]
+    assert never_judged(loaded.experiment, named) == missing
+    small.declared["cases"][0]["grounds"] = ["device", "compile"]
+    assert never_judged(small.load().experiment, named) == [
+        missing[0],
+        "The experiment declares no cell on the interpreter ground.",
+    ]
+    # Nothing in CUDA C++ runs in Triton's interpreter.
+    assert never_judged(load(ROOT / "proof/cuda/gemm").experiment, named) == [missing[0]]
 
 
 def test_two_hosts_with_equal_cells_are_one_column(loaded: Loaded) -> None:

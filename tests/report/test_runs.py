@@ -11,7 +11,7 @@ from bundler.judge import statistics
 from bundler.model.outcome import Outcome, Passed
 from bundler.report import checked, runs
 from bundler.report.gather import gather
-from bundler.report.headline import remarks
+from bundler.report.remarks import remarks
 from tests.small import PASSED, SKILL, TASK, WRONG_VALUES, Small, evidence, ground
 
 
@@ -51,8 +51,8 @@ def test_a_cross_check_is_held_against_each_executing_ground(small: Small) -> No
     cells: dict[str, Outcome] = {"n=1": PASSED, "n=100": WRONG_VALUES}
     assert checked.lines(_facts(small, cross_check=cells)) == [
         "control-wrong/control-wrong again in NumPy. The author: It is the arithmetic.",
-        "On here: 1 of 2 cases passed; wrong: n=100",
-        "device (here): 1 of 2 cases as in NumPy; otherwise: n=1",
+        "On Some CPU: 1 of 2 cases passed; wrong: n=100",
+        "device (Some CPU): 1 of 2 cases as in NumPy; otherwise: n=1",
     ]
 
 
@@ -75,6 +75,14 @@ def test_what_chance_explains_of_the_arms_difference() -> None:
     )
     assert runs.chance((0, 5), (5, 5), "b") == (
         "Chance hardly explains that more are right in the arm b: Fisher's exact p = 0.0079."
+    )
+
+
+def test_without_scipy_the_remark_on_chance_says_that_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(statistics.__dict__, "_scipy_stats", _no_scipy)
+    assert runs.chance((3, 3), (1, 3), "b") == (
+        "Whether chance explains that fewer are right in the arm b was not computed: scipy cannot be "
+        "imported: gone; run pip install '.[stats]' in bundler's checkout."
     )
 
 

@@ -16,11 +16,10 @@ from bundler.report import checked, runs
 from bundler.report import timings as timing_rows
 from bundler.report.across import Column, Facts, exact, failures, never_judged, not_run, size_names
 from bundler.report.diff import changed, side_by_side
-from bundler.report.headline import remarks
 from bundler.report.hosts import arm_note, provenance
 from bundler.report.html import heat, style
 from bundler.report.html.author import rendered
-from bundler.report.markdown import LIMITS, disagreeing, first_line, hosts_of
+from bundler.report.markdown import LIMITS, beside, disagreeing, first_line, hosts_of
 from bundler.report.pages import EXACT, UNMEASURED, error_charts, replay_commands
 from bundler.report.pairs import Pair, code_pairs, prompt_pairs
 from bundler.report.parameters import by_parameter
@@ -57,7 +56,7 @@ def _values(facts: Facts) -> dict[str, object]:
         "css": Markup(style.sheet((_FOLDER / "page.css").read_text())),  # noqa: S704
         "experiment": experiment,
         "headline": first_line(facts),
-        "remarks": remarks(experiment, columns, facts.stale_since),
+        "remarks": beside(facts),
         "held": [(name, result(evidence[name], verdict).plain) for name, verdict in facts.verdicts],
         "columns": columns,
         "matrix": heat.matrix(facts),
@@ -65,7 +64,7 @@ def _values(facts: Facts) -> dict[str, object]:
         "runs": runs.lines(facts),
         "checked": checked.lines(facts),
         "deviations": facts.deviations,
-        "never": never_judged(facts.evidence),
+        "never": never_judged(experiment, facts.evidence),
         "unrun": not_run(facts.evidence),
         "failures": failures(facts.loaded, columns),
         "said": _said(facts),
