@@ -7,26 +7,32 @@ one by one, and what one of them raises is noted.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from bundler.errors import BadExperiment, UsageError
-from bundler.experiment import load, rules
+from bundler.experiment import load, pinned, rules
 from bundler.experiment.deviations import Recorded, derive_deviations
-from bundler.experiment.finding import Checked, Finding, Findings, Rule, encodable, error, warning
+from bundler.experiment.finding import (
+    Checked,
+    Finding,
+    Findings,
+    Rule,
+    Severity,
+    encodable,
+    error,
+    warning,
+)
 from bundler.experiment.load import DECLARATION, Loaded
+from bundler.experiment.marks import MARK, OUTPUTS, marks
 from bundler.experiment.parse import parse, parse_evidence
 from bundler.experiment.skill_versions import stale_since, stated_version, versions
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Arm, Experiment, Origin
+from bundler.model.plan import Deviation
 
-MARK = "TODO(author):"
-"""Stands at each place that only the author can fill in."""
-_MARKED = re.compile(re.escape(MARK).encode() + rb"[^\r\n]*")
-_OUTPUTS = "outputs/"
-_NOT_WRITTEN_BY_THE_AUTHOR = ("evidence/",)
+__all__ = ["MARK", "check", "errors_of", "experiments_below"]
 
 
 def experiments_below(path: Path) -> list[Path]:
@@ -48,7 +54,7 @@ def check(folder: Path) -> Checked:
         if declaration is not None
         else None
     )
-    found.all += _marks(folder)
+    found.all += marks(folder, _all_files(folder))
     if declaration is None or experiment is None:
         return Checked(folder=encodable(str(folder)), experiment="", findings=tuple(found.all))
     # 1. The files.
@@ -59,16 +65,39 @@ def check(folder: Path) -> Checked:
     recorded = _recorded(found, loaded, whole)
     # 2. What they say.
     deviations = derive_deviations(experiment, recorded)
-    found.all += rules.comparison(experiment)
-    found.all += rules.controls(experiment)
-    found.all += rules.stated(experiment, recorded)
-    found.all += rules.as_planned(experiment, deviations, recorded)
-    found.all += rules.grounds_recorded(experiment, recorded)
-    found.all += _newer_skill(experiment, loaded.root)
+    found.all += _said(loaded, recorded, deviations)
     findings = tuple(sorted(found.all, key=lambda finding: finding.severity))
     return Checked(
         folder=encodable(str(folder)), experiment=experiment.id, findings=findings, deviations=deviations
     )
+
+
+def errors_of(loaded: Loaded) -> tuple[Finding, ...]:
+    """The errors that ``check`` finds in what loads, from what is loaded: no file of evidence is read again.
+
+    Evidence that was not loaded is not counted, so that hardware which it alone states is missing.
+    """
+    experiment = loaded.experiment
+    found = Findings()
+    found.all += marks(loaded.folder, _all_files(loaded.folder))
+    found.all += rules.harness(loaded.harness, experiment)
+    found.all += _unlisted_outputs(loaded.folder, experiment)
+    for arm in experiment.arms:
+        found.attempt(Rule.SKILL, partial(_check_version, loaded, arm))
+    found.all += _said(loaded, loaded.recorded, derive_deviations(experiment, loaded.recorded))
+    return tuple(finding for finding in found.all if finding.severity is Severity.ERROR)
+
+
+def _said(loaded: Loaded, recorded: Recorded, deviations: Sequence[Deviation]) -> Iterator[Finding]:
+    """What the declaration and the evidence say is below the bar, whatever the files are."""
+    experiment = loaded.experiment
+    yield from pinned.not_as_pinned(experiment, recorded)
+    yield from rules.comparison(experiment)
+    yield from rules.controls(experiment)
+    yield from rules.stated(experiment, recorded)
+    yield from rules.as_planned(experiment, deviations, recorded)
+    yield from rules.grounds_recorded(experiment, recorded)
+    yield from _newer_skill(experiment, loaded.root)
 
 
 def _files(found: Findings, folder: Path, experiment: Experiment, declaration: bytes) -> tuple[Loaded, bool]:
@@ -105,15 +134,15 @@ def _files(found: Findings, folder: Path, experiment: Experiment, declaration: b
 def _unlisted_outputs(folder: Path, experiment: Experiment) -> Iterator[Finding]:
     declared = {candidate.output.path for candidate in experiment.candidates()}
     for path in _all_files(folder):
-        if path.startswith(_OUTPUTS) and path not in declared:
+        if path.startswith(OUTPUTS) and path not in declared:
             yield error(
                 Rule.UNLISTED_OUTPUT,
                 f"{path!r} is there and not declared: leaving out an answer is a selection",
                 "declare it in its arm, or say in model.procedure what it is and move it out of outputs/",
             )
     for candidate in experiment.candidates():
-        if candidate.arm.origin is Origin.GENERATED and not candidate.output.path.startswith(_OUTPUTS):
-            text = f"the generated output {candidate.output.path!r} does not lie below {_OUTPUTS!r}"
+        if candidate.arm.origin is Origin.GENERATED and not candidate.output.path.startswith(OUTPUTS):
+            text = f"the generated output {candidate.output.path!r} does not lie below {OUTPUTS!r}"
             yield error(Rule.OUTPUT, text, "move it there, so that one can see that none is left out")
 
 
@@ -170,9 +199,6 @@ def _shortcomings(loaded: Loaded, path: str, evidence: Evidence) -> Iterator[Fin
     missing = [c.id for c in loaded.experiment.candidates() if c.id not in evidence.subject.candidates]
     if missing:
         yield warning(Rule.EVIDENCE, f"{path} does not have the candidates {', '.join(missing)}", again)
-    for name, difference in evidence.not_as_pinned.items():
-        hint = "record it in the runtime that the experiment pins, or say in the notes why not"
-        yield warning(Rule.EVIDENCE, f"{path} was not recorded as pinned: {name} {difference}", hint)
 
 
 def _newer_skill(experiment: Experiment, root: Path) -> Iterator[Finding]:
@@ -188,23 +214,6 @@ def _newer_skill(experiment: Experiment, root: Path) -> Iterator[Finding]:
         if step.skill_version not in there:
             text = f"led_to names version {step.skill_version!r} of the skill, which is not there"
             yield warning(Rule.LED_TO, text, f"there are: {', '.join(there) or 'none'}")
-
-
-def _marks(folder: Path) -> Iterator[Finding]:
-    """Each place that is left to fill in. In an output only its start counts: the rest may be a model's."""
-    for path in _all_files(folder):
-        if path.startswith(_NOT_WRITTEN_BY_THE_AUTHOR):
-            continue
-        try:
-            data = load.read_file(folder, path)
-        except BadExperiment:
-            continue  # a step of its own says so, where the file is declared
-        if path.startswith(_OUTPUTS) and not data.startswith(MARK.encode()):
-            continue
-        for match in _MARKED.finditer(data):
-            line = data.count(b"\n", 0, match.start()) + 1
-            mark = match[0].decode("utf-8", "replace")
-            yield error(Rule.TODO, f"{path}:{line}: {mark[:300]}", "fill it in; only the author can")
 
 
 def _all_files(folder: Path) -> list[str]:

@@ -121,8 +121,8 @@ def as_planned(
             yield error(
                 Rule.DEVIATION,
                 f"{deviation.field}: planned {deviation.planned}, found {deviation.found}, and no note",
-                f"add to deviations: {{field: {deviation.field}, note: why, load_bearing: none, timing, "
-                "correctness or comparison}",
+                f'add below deviations:  - {{field: {deviation.field}, note: "TODO(author): why", '
+                "load_bearing: [timing, correctness, comparison]}  # those of the three, or none",
             )
     for gpu in unnamed_gpus(experiment, recorded):
         text = f"hardware: found {gpu}, which was not planned and which the note does not name"

@@ -11,11 +11,14 @@ import pytest
 
 from bundler.digest import Digest
 from bundler.errors import UsageError
-from bundler.experiment.check import check, experiments_below
+from bundler.experiment import strict_yaml
+from bundler.experiment.check import check, errors_of, experiments_below
 from bundler.experiment.finding import Checked, Severity
+from bundler.experiment.load import load
 from bundler.experiment.skill_versions import newest, stale_since, stated_version, versions
 from bundler.model.host import Gpu, Host, Read
 from bundler.model.outcome import NotRun, Why
+from bundler.model.plan import Bearing
 from tests.small import HARNESS, HOST, ID, SKILL, TASK, Small, answer, evidence, ground
 
 ROOT = Path(__file__).parents[2]
@@ -293,6 +296,56 @@ def test_a_fault_is_an_error(
     assert all(finding.hint for finding in one.findings)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        _leave_one_out, _output_elsewhere, _skill_version, _another_model, _other_sampling, _no_without,
+        _no_reference, _no_derive, _no_python, _no_right_control, _no_compile_control, _no_hardware,
+        _no_sizes, _another_path, _plan_afterwards, _linked_folder, _mark,
+    ],
+)  # fmt: skip
+def test_what_loads_has_the_errors_of_check(sound: Small, change: Callable[[Small], None]) -> None:
+    change(sound)
+    loaded = sound.load()
+    told = sorted(finding.text for finding in errors_of(loaded))
+    assert told == sorted(f.text for f in check(sound.folder).findings if f.severity is Severity.ERROR)
+    assert told
+
+
+def test_evidence_that_is_loaded_counts_for_the_errors(sound: Small) -> None:
+    _no_hardware(sound)
+    record(sound)
+    assert errors_of(sound.load()) == ()
+    assert [finding.rule for finding in errors_of(load(sound.folder, evidence=False))] == ["hardware"]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('note: "TODO(author): say \\"why\\", please"', 'TODO(author): say \\"why\\", please'),
+        ("note: 'TODO(author): the GPU''s name'", "TODO(author): the GPU''s name"),
+        ('field: ["TODO(author): one", 2]', "TODO(author): one"),
+        ('    """TODO(author): say "why"."""', 'TODO(author): say "why".'),
+        ('# TODO(author): a size, "n" or more]', 'TODO(author): a size, "n" or more]'),
+    ],
+)
+def test_a_mark_s_words_end_where_its_string_does(sound: Small, line: str, told: str) -> None:
+    sound.put(f"proof/{ID}/notes.txt", f"{line}\n".encode())
+    assert texts(sound).splitlines()[0] == f"notes.txt:1: {told}"
+
+
+def test_the_line_that_a_deviation_asks_for_can_be_pasted(sound: Small) -> None:
+    _another_path(sound)
+    (hint,) = [finding.hint for finding in checked(sound).findings if finding.rule == "deviation"]
+    line = hint.partition("  ")[2]
+    (note,) = strict_yaml.load(line.encode(), "hint")
+    sound.declared["deviations"] = [note]
+    assert [finding.rule for finding in checked(sound).findings if finding.severity is Severity.ERROR] == [
+        "todo"
+    ]
+    assert [deviation.bears_on for deviation in checked(sound).deviations] == [tuple(Bearing)[1:]]
+
+
 def test_all_faults_at_once(sound: Small) -> None:
     for change in (_edit_output, _leave_one_out, _base_task, _skill, _no_reference, _no_sizes, _mark):
         change(sound)
@@ -434,6 +487,45 @@ def test_evidence_that_lacks_a_candidate_and_was_cut_short(sound: Small) -> None
     sound.declared["arms"].append(sound.control("control-late", b"late\n", "fail"))
     assert found(sound) == [("warning", "evidence")] * 3
     assert "does not have the candidates control-late/control-late" in texts(sound)
+
+
+def _record_unpinned(small: Small, **versions: str) -> None:
+    loaded = small.load()
+    reports = {name: ground(loaded) for name in ("device", "interpreter", "compile:sm_90")}
+    one = evidence(loaded, reports, host=on(T4), not_as_pinned=versions)
+    for name in ("one", "two"):
+        small.record(one, name)
+
+
+def test_alike_differences_of_the_runtime_are_one_warning(sound: Small) -> None:
+    _record_unpinned(sound, torch="2.0 here, 2.13.0 pinned", triton="none here, 3.7.1 pinned")
+    assert found(sound) == [("warning", "evidence")]
+    assert texts(sound) == (
+        "evidence/one.json, evidence/two.json were not recorded as pinned: "
+        "torch 2.0 here, 2.13.0 pinned; triton none here, 3.7.1 pinned"
+    )
+
+
+@pytest.mark.parametrize(
+    ("notes", "left"),
+    [
+        ("evidence/one.json and evidence/two.json were recorded with torch\n  2.0, the host's own.", []),
+        ("evidence/one.json was recorded with torch 2.0.", ["evidence/two.json"]),
+        ("evidence/one.json.gz and evidence/two.json: torch 2.0", ["evidence/one.json"]),
+        ("evidence/one.json, evidence/two.json: torch 2.0.1", ["evidence/one.json, evidence/two.json"]),
+        ("The host had another torch.", ["evidence/one.json, evidence/two.json"]),
+    ],
+)
+def test_a_note_settles_what_it_names(sound: Small, notes: str, left: list[str]) -> None:
+    """The file and the version: or a note on one recording would cover a later one."""
+    sound.declared["notes"] = notes
+    _record_unpinned(sound, torch="2.0 here, 2.13.0 pinned")
+    warned = [finding for finding in checked(sound).findings if finding.rule == "evidence"]
+    assert [finding.text.partition(" w")[0] for finding in warned] == left
+    assert all(
+        finding.hint.endswith(f"name {names} and torch 2.0")
+        for finding, names in zip(warned, left, strict=True)
+    )
 
 
 # --- versions of the skill --------------------------------------------------------------------------------
