@@ -21,6 +21,8 @@ from bundler.model.experiment import Language, Runtime
 
 RUNTIME = Runtime(name="cuda13", torch="2.13.0", triton="3.7.1")
 """What a new experiment pins: the runtime of ``images/`` that has a GPU's libraries."""
+_MOST_SHOWN = 40
+"""Skills that an error lists."""
 _TEXTS = {Language.TRITON: TRITON, Language.CUDA: CUDA}
 
 
@@ -43,10 +45,7 @@ def scaffold(
     found = versions(root, skill)
     version = newest(found)
     if not version:
-        raise UsageError(
-            f"{str(root / 'skills' / skill)!r} holds no skill with a version",
-            hint="name one of skills/, and see bundler skills check",
-        )
+        raise _no_skill(root, skill)
     try:
         guidance = read_file(root, found[version])
     except BadExperiment as error:
@@ -56,6 +55,24 @@ def scaffold(
     for name in sorted(files, key=lambda name: (name == DECLARATION, name)):
         write_whole(folder / name, files[name])
     return folder
+
+
+def _no_skill(root: Path, skill: str) -> UsageError:
+    """Why ``skill`` cannot be used, and what can."""
+    skills = root / "skills"
+    if not skills.is_dir():
+        return UsageError(
+            f"{str(root.absolute())!r} has no folder skills/",
+            hint="run it where skills/ and proof/ lie, or name that folder: --root",
+        )
+    there = sorted({path.parent.relative_to(skills).as_posix() for path in skills.glob("*/*/SKILL*.md")})
+    told = ", ".join(there[:_MOST_SHOWN]) + (", ..." if len(there) > _MOST_SHOWN else "")
+    others = f"there are: {told}" if there else "there is none"
+    if skill in there:
+        problem = f"{str(skills / skill)!r} has no SKILL.md that states its version"
+        return UsageError(problem, hint=f"see bundler skills check; {others}")
+    problem = f"there is no skill {skill!r} in {str(skills)!r}"
+    return UsageError(problem, hint=f"{others}; another repository's: --root")
 
 
 def laid_out(

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from bundler.cli.main import app
 from bundler.errors import UsageError
-from bundler.experiment.check import MARK, check
+from bundler.experiment.check import MARK, check, errors_of
 from bundler.experiment.digests import declare
 from bundler.experiment.finding import Severity
 from bundler.experiment.load import load
@@ -166,7 +166,7 @@ def test_a_dangling_link_is_not_overwritten(root: Path) -> None:
         ("../x/y", SKILL, "'../x/y' is no experiment's name"),
         ("toy/Row", SKILL, "'toy/Row' is no experiment's name"),
         (ID, "doubling", "'doubling' is no skill's name"),
-        (ID, "toy/tripling", "skills/toy/tripling' holds no skill with a version"),
+        (ID, "toy/tripling", "there is no skill 'toy/tripling' in '"),
     ],
 )
 def test_names_that_are_none(root: Path, experiment: str, skill: str, said: str) -> None:
@@ -174,6 +174,45 @@ def test_names_that_are_none(root: Path, experiment: str, skill: str, said: str)
         scaffold(root, experiment, skill)
     assert said in error.value.problem
     assert not (root / "proof").exists()
+
+
+def test_an_unknown_skill_is_told_with_those_that_are_there(root: Path) -> None:
+    (root / "skills/cuda/saxpy").mkdir(parents=True)
+    (root / "skills/cuda/saxpy/SKILL.md").write_text("# no version\n")
+    with pytest.raises(UsageError) as error:
+        scaffold(root, ID, "toy/tripling")
+    assert error.value.hint == f"there are: cuda/saxpy, {SKILL}; another repository's: --root"
+    with pytest.raises(UsageError, match=r"skills/cuda/saxpy' has no SKILL\.md that states its version"):
+        scaffold(root, ID, "cuda/saxpy")
+
+
+def test_outside_a_repository_the_root_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        scaffold(tmp_path, ID, SKILL)
+    assert error.value.problem == f"{str(tmp_path)!r} has no folder skills/"
+    assert "--root" in error.value.hint
+    (tmp_path / "skills").mkdir()
+    with pytest.raises(UsageError, match=f"there is no skill '{SKILL}'") as error:
+        scaffold(tmp_path, ID, SKILL)
+    assert error.value.hint.startswith("there is none; ")
+
+
+def test_what_a_scaffold_lacks_is_counted_from_what_is_loaded(root: Path) -> None:
+    folder = scaffold(root, ID, SKILL)
+    assert len(errors_of(load(folder))) == check(folder).errors > 20
+    fill_in(folder)
+    assert errors_of(load(folder)) == ()
+
+
+@pytest.mark.parametrize("language", Language)
+def test_a_mark_is_told_without_what_stands_around_it(root: Path, language: Language) -> None:
+    folder = scaffold(root, ID, SKILL, language=language)
+    told = [finding.text for finding in check(folder).findings if finding.rule == "todo"]
+    assert [text for text in told if text.endswith(('"', "]", ",", "}", "'"))] == []
+    assert any(text.endswith(": TODO(author): the GPU's name, as nvidia-smi -L prints it") for text in told)
+    assert any(
+        ": TODO(author): " in text and text.endswith("set number `which`, as a list.") for text in told
+    )
 
 
 @pytest.mark.parametrize(
