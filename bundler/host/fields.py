@@ -116,8 +116,8 @@ def _supported_sm_clocks(session: Session, handle: Handle) -> list[int]:
 
 
 def _processes(kind: str) -> tuple[Call, ...]:
-    """The ids of all of them, as texts, the reader's own too: ``devices.read_fields`` makes of them how many are
-    others, which is the field that evidence has under this name."""
+    """The ids of all of them, as texts, the reader's own too: ``devices.read_fields`` makes of them how many
+    are others, which is the field that evidence has under this name."""
     names = [f"nvmlDeviceGet{kind}RunningProcesses{version}" for version in ("_v3", "_v2", "")]
     return tuple(device(name, take=lambda found: tuple(str(each.pid) for each in found)) for name in names)
 
