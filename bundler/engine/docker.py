@@ -143,6 +143,7 @@ class Container:
     def __init__(self, made: Any, *, gpu: bool = False) -> None:
         self._made = made
         self._gpu = gpu
+        self._has_spoken = False
 
     def entries(self, folder: str) -> list[Entry]:
         """The files below ``folder``, read from outside before anything of the container runs."""
@@ -174,12 +175,15 @@ class Container:
     def run(self, on_stderr: Callable[[bytes], None]) -> Ran:
         """Start it and wait for its end; stderr is handed over as it comes.
 
-        Ctrl-C asks the replay inside to end with the cells that it had; a second one gives up on it.
+        Ctrl-C asks the replay inside to end with the cells that it had; a second one gives up on it. Until it
+        has said something it has no cells, and may not be able to hear yet.
         """
         try:
             try:
                 stdout = self._attached(on_stderr)
             except KeyboardInterrupt:
+                if not self._has_spoken:
+                    raise
                 self._made.stop(timeout=END_S)
                 stdout = _printed(self._made.logs(stdout=True, stderr=False, stream=True))
                 if not stdout.strip():  # it had no cell yet, or did not heed
@@ -195,6 +199,7 @@ class Container:
         def stdout() -> Iterator[bytes]:
             for out, err in stream:
                 if err:
+                    self._has_spoken = True
                     on_stderr(err)
                 if out:
                     yield out

@@ -12,15 +12,20 @@ from bundler.engine.docker import Container
 
 
 class Interrupted:
-    """A container that is interrupted as it starts, and has printed ``stdout`` when it is stopped."""
+    """A container that is interrupted once it has said ``stderr``, and has printed ``stdout`` when it is
+    stopped."""
 
-    def __init__(self, stdout: bytes) -> None:
+    def __init__(self, stdout: bytes, stderr: bytes = b"@progress {}\n") -> None:
         self._stdout = stdout
+        self._stderr = stderr
         self.stopped = False
 
     def attach(self, **_: object) -> Any:
+        said = self._stderr
+
         class Stream:
             def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+                yield b"", said
                 raise KeyboardInterrupt
 
             def close(self) -> None:
@@ -56,3 +61,11 @@ def test_before_it_had_any() -> None:
     with pytest.raises(KeyboardInterrupt):
         Container(made).run(lambda _: None)
     assert made.stopped
+
+
+def test_before_it_said_anything_it_is_not_asked() -> None:
+    """A container's first process hears no signal until it handles it: to ask would be to wait for its end."""
+    made = Interrupted(b"{}", stderr=b"")
+    with pytest.raises(KeyboardInterrupt):
+        Container(made).run(lambda _: None)
+    assert not made.stopped
