@@ -295,6 +295,6 @@ def test_images(before: Loaded, changes: dict[str, Any], part: Part, what: str) 
     assert diff(Side(before), Side(before, packed(**changes))) == ()
 
 
-def test_json() -> None:
+def test_a_change_read_again_from_its_json_is_equal() -> None:
     change = Change(part=Part.CASE, what="n=1 added")
     assert Change.model_validate_json(change.model_dump_json()) == change

@@ -34,7 +34,7 @@ def test_a_circle_ends() -> None:
     assert reached({"x": b"import y", "y": b"import x"}, ["x"]) == {"x", "y"}
 
 
-def test_names() -> None:
+def test_a_package_s_init_has_the_package_s_name() -> None:
     assert module_name("bundler/oci/tar.py") == "bundler.oci.tar"
     assert module_name("bundler/oci/__init__.py") == "bundler.oci"
 

@@ -113,7 +113,7 @@ def test_slow_cells_that_nobody_recorded(sound: Small) -> None:
     assert found(sound) == []
 
 
-def test_row_max() -> None:
+def test_row_max_has_two_warnings_and_no_error() -> None:
     one = check(ROOT / "proof/portability/row-max")
     # The H200 had another torch than is pinned.
     assert [(f.severity, f.rule) for f in one.findings] == [("warning", "evidence"), ("warning", "plan")]

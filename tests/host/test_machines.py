@@ -109,7 +109,9 @@ def _probe(machine: Callable[[str], Any], name: str, root: Path) -> Host:
 
 
 @pytest.mark.parametrize("row", READ, ids=lambda row: f"{row[0]}-{row[1]}-{row[2]}")
-def test_read(machine: Any, tmp_path: Path, row: tuple[str, int, str, object, str]) -> None:
+def test_a_field_that_can_be_read_has_this_value_from_this_call(
+    machine: Any, tmp_path: Path, row: tuple[str, int, str, object, str]
+) -> None:
     name, place, field, value, call = row
     reading = _probe(machine, name, tmp_path).gpus[place].fields[field]
     assert isinstance(reading, Read), reading
@@ -118,7 +120,9 @@ def test_read(machine: Any, tmp_path: Path, row: tuple[str, int, str, object, st
 
 
 @pytest.mark.parametrize("row", UNREAD, ids=lambda row: f"{row[0]}-{row[1]}-{row[2]}")
-def test_unread(machine: Any, tmp_path: Path, row: tuple[str, int, str, str, str]) -> None:
+def test_a_field_that_cannot_be_read_says_why(
+    machine: Any, tmp_path: Path, row: tuple[str, int, str, str, str]
+) -> None:
     name, place, field, status, code = row
     reading = _probe(machine, name, tmp_path).gpus[place].fields[field]
     assert not isinstance(reading, Read), reading

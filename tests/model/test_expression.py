@@ -27,7 +27,7 @@ TENSORS = [Extents((33, 100), (200, 2)), None]
         (" rows ", 33),
     ],
 )
-def test_what_it_gives(expression: str | Number, value: Number) -> None:
+def test_an_expression_has_the_value_of_its_arithmetic(expression: str | Number, value: Number) -> None:
     assert evaluate(expression, VALUES, TENSORS) == value
 
 
@@ -73,7 +73,7 @@ def test_deep_trees_end_in_words() -> None:
     assert evaluate("-" * 150 + "1", {}) == 1
 
 
-def test_its_names() -> None:
+def test_the_parameters_of_an_expression_are_no_functions() -> None:
     assert names("max(rows, shape(0, 1)) + cols") == {"rows", "cols"}
     assert names(3) == frozenset()
 

@@ -26,7 +26,7 @@ Freeze = Callable[[Image | None], Image]
 ROOT = Path(__file__).parents[2]
 
 
-def test_golden(image: Image, tmp_path: Path) -> None:
+def test_an_archive_s_digests_are_the_stored_ones(image: Image, tmp_path: Path) -> None:
     """This changes only when every bundle's digest is meant to change."""
     write_archive(image, tmp_path / "x.tar", reference="x:1")
     found = hashlib.sha256((tmp_path / "x.tar").read_bytes()).hexdigest()

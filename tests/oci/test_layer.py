@@ -29,7 +29,7 @@ def _bytes(blob: Blob) -> bytes:
     return read_blob(blob, limit_bytes=1 << 30)
 
 
-def test_golden() -> None:
+def test_a_layer_s_digests_are_the_stored_ones() -> None:
     """These change only when every bundle's digest is meant to change."""
     layer = build_layer(GOLDEN, "opt/x")
     assert (layer.diff_id, layer.digest) == (GOLDEN_DIFF_ID, GOLDEN_DIGEST)

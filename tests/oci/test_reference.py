@@ -25,6 +25,6 @@ def test_reads_as_docker_does(text: str, short: str, full: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "Row", "a b", "a:", "a:b:c", "a/", "/a", "a\n", "a:\n", "é", "a@sha256:0", "x" * 256]
 )
-def test_refuses(text: str) -> None:
+def test_a_text_that_docker_takes_for_no_reference_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         Reference.parse(text)

@@ -32,7 +32,7 @@ def test_one_value_one_spelling() -> None:
     ],
     ids=lambda data: repr(data[:12]),
 )
-def test_refuses(data: bytes) -> None:
+def test_what_is_no_strict_json_is_refused_by_name(data: bytes) -> None:
     with pytest.raises(BadBundle, match=r"^thing "):
         decode(data, name="thing")
 

@@ -62,7 +62,9 @@ def test_anyones_gzip_or_none() -> None:
         ({"name": "a\\..\\b"}, "backslash"),
     ],
 )
-def test_refuses(fields: dict[str, Any], part_of_message: str) -> None:
+def test_a_layer_with_an_entry_that_could_reach_elsewhere_is_refused(
+    fields: dict[str, Any], part_of_message: str
+) -> None:
     with pytest.raises(BadBundle, match=part_of_message):
         read_layer_entries(_layer(_tar(**fields)))
 

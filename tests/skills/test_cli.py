@@ -43,7 +43,9 @@ def test_a_broken_skill(app: typer.Typer, broken: Path) -> None:
     assert result.output.endswith("1 skills checked, 2 problems\n")
 
 
-def test_json(app: typer.Typer, broken: Path) -> None:
+def test_json_has_the_number_of_skills_and_each_problem_s_rule_and_line(
+    app: typer.Typer, broken: Path
+) -> None:
     result = CliRunner().invoke(app, ["skills", "check", "--root", str(broken), "--json"])
     assert result.exit_code == 3
     data = json.loads(result.output)
