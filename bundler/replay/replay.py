@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+from bundler.errors import UnavailableError
 from bundler.experiment.load import Loaded
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Language
@@ -12,6 +13,7 @@ from bundler.replay.cross_check import cross_checked
 from bundler.replay.grounds_compiled import judge_compiled
 from bundler.replay.grounds_executed import judge_on_device, judge_on_interpreter
 from bundler.replay.oracle import Oracle
+from bundler.replay.process import SpawnFailed
 from bundler.replay.record import Record
 from bundler.replay.request import Request, Watch
 from bundler.replay.zygote import start
@@ -53,11 +55,18 @@ def _judge(record: Record, stack: contextlib.ExitStack) -> None:
 
 
 def _oracle(record: Record, stack: contextlib.ExitStack) -> Oracle:
-    """The harness's process, and what confines it."""
+    """The harness's process, and what confines it. Raises UnavailableError where it cannot be had."""
     zygote = stack.enter_context(start("oracle"))
-    oracle = stack.enter_context(
-        Oracle(zygote, record.experiment, record.loaded.harness, record.request.seed)
-    )
+    try:
+        oracle = stack.enter_context(
+            Oracle(zygote, record.experiment, record.loaded.harness, record.request.seed)
+        )
+    except SpawnFailed as reason:
+        raise UnavailableError(
+            f"the harness has no confined process to run in: {reason}",
+            hint="stop other programs of this user or container, or let it start more processes (ulimit -u, "
+            "--pids-limit)",
+        ) from None
     missing = [f"{step}: {state}" for step, state in oracle.isolation.items() if state != "held"]
     record.judge_isolation["harness"] = "; ".join(missing) or "held"
     return oracle

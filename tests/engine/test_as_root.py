@@ -11,6 +11,7 @@ import pytest
 from bundler.engine import as_root
 from bundler.engine.folder import Folder, verified_folder
 from bundler.errors import UnavailableError
+from bundler.replay.process import SpawnFailed
 from tests.engine.conftest import Recorded, options, plan
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root gives up powers")
@@ -37,6 +38,18 @@ def test_temporary_files_where_workers_cannot_go(
     assert f"'{closed}' is closed to root's workers" in refused.value.problem
     assert "run bundler as the user whose it is, or with a TMPDIR that every user may" in refused.value.hint
     assert list(closed.iterdir()) == []
+
+
+@pytest.mark.torch
+def test_a_harness_without_a_process(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count of processes that binds root too: of a container, or of a service."""
+
+    def spawn(*_: object) -> None:
+        raise SpawnFailed("no process could be forked: Resource temporarily unavailable")
+
+    monkeypatch.setattr("bundler.replay.zygote.Zygote.spawn", spawn)
+    with pytest.raises(UnavailableError, match=r"no confined process to run in: .*\n.*--pids-limit"):
+        verified_folder(Folder(recorded.small.folder), plan, options())
 
 
 def test_a_python_where_workers_cannot_go(closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def test_before_it_had_any() -> None:
 
 
 def test_before_it_said_anything_it_is_not_asked() -> None:
-    """A container's first process hears no signal until it handles it: to ask would be to wait for its end."""
+    """A container's first process hears no signal until it handles it: to ask would be to wait."""
     made = Interrupted(b"{}", stderr=b"")
     with pytest.raises(KeyboardInterrupt):
         Container(made).run(lambda _: None)
