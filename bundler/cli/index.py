@@ -12,12 +12,12 @@ import typer
 from bundler.errors import ExitCode, UsageError
 from bundler.experiment.load import DECLARATION, Loaded, load
 from bundler.experiment.parse import parse_evidence
-from bundler.experiment.skill_versions import stale_since
+from bundler.experiment.skill_versions import Current, current, stale_since
 from bundler.files import write_whole
 from bundler.model.evidence import Evidence
 from bundler.report import index as report
 from bundler.report.index_page import markdown
-from bundler.skills import load_skill
+from bundler.skills import Skill, load_skill
 
 PAGE = Path("proof/README.md")
 KEPT = Path("docs/reverifications")
@@ -56,9 +56,16 @@ def gather(root: Path) -> report.Index:
         raise UsageError(
             f"{str(root)!r} has no skills/<category>/<name>/SKILL.md", hint="name it with --root"
         )
-    skills = [load_skill(folder) for folder in folders]
+    skills = [_skill(folder, root) for folder in folders]
     sources = [_source(path.parent) for path in sorted(root.glob(f"proof/*/*/{DECLARATION}"))]
     return report.index(skills, sources, list(_kept(root)))
+
+
+def _skill(folder: Path, root: Path) -> tuple[Skill, Current]:
+    skill = load_skill(folder)
+    now = current(root, folder.relative_to(root / "skills").as_posix())
+    assert now is not None  # load_skill refuses a SKILL.md without a version
+    return skill, now
 
 
 def _source(folder: Path) -> report.Source:

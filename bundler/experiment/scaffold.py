@@ -11,8 +11,8 @@ from string import Template
 from bundler.digest import Digest
 from bundler.errors import BadExperiment, UsageError
 from bundler.experiment import template
-from bundler.experiment.load import DECLARATION, read_file
-from bundler.experiment.skill_versions import newest, versions
+from bundler.experiment.load import DECLARATION
+from bundler.experiment.skill_versions import current
 from bundler.experiment.template import TRITON, Texts
 from bundler.experiment.template_cuda import CUDA
 from bundler.files import write_whole
@@ -42,15 +42,13 @@ def scaffold(
     folder = root / "proof" / experiment
     if folder.exists() or folder.is_symlink():
         raise UsageError(f"{str(folder)!r} is there already", hint="choose another name, or remove it first")
-    found = versions(root, skill)
-    version = newest(found)
-    if not version:
-        raise _no_skill(root, skill)
     try:
-        guidance = read_file(root, found[version])
+        now = current(root, skill)
     except BadExperiment as error:
         raise UsageError(error.problem, hint=error.hint) from None
-    files = laid_out(experiment, skill, (found[version], version, guidance), runs, language)
+    if now is None:
+        raise _no_skill(root, skill)
+    files = laid_out(experiment, skill, (now.path, now.version, now.guidance), runs, language)
     # The declaration last: a folder that was not written whole is no experiment.
     for name in sorted(files, key=lambda name: (name == DECLARATION, name)):
         write_whole(folder / name, files[name])

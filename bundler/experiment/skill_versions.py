@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.errors import BadExperiment
@@ -48,21 +49,41 @@ def newest(found: Mapping[str, str]) -> str:
     return max(found, key=_order, default="")
 
 
+@dataclass(frozen=True)
+class Current:
+    """A skill as it stands."""
+
+    version: str
+    path: str
+    """From the root."""
+    guidance: bytes
+
+
+def current(root: Path, skill: str) -> Current | None:
+    """The newest version in the folder of ``skill``; None where no file there states one.
+
+    That is what "the current version" means wherever it is said: to ``new``, to staleness and to the index.
+    """
+    found = versions(root, skill)
+    version = newest(found)
+    return Current(version, found[version], read_file(root, found[version])) if version else None
+
+
 def stale_since(experiment: Experiment, root: Path) -> str:
     """The skill's version that the experiment was not run with, though it is newer than all that were.
 
     Empty where there is none, where no arm had the skill, and where the experiment itself led to it.
     """
-    current = newest(versions(root, experiment.skill))
+    now = current(root, experiment.skill)
     seen = [
         arm.skill.version
         for arm in experiment.generated()
         if arm.skill is not None and _SEMVER.fullmatch(arm.skill.version)
     ]
     led_to = {step.skill_version for step in experiment.led_to}
-    if not current or not seen or current in led_to:
+    if now is None or not seen or now.version in led_to:
         return ""
-    return current if _order(current) > max(map(_order, seen)) else ""
+    return now.version if _order(now.version) > max(map(_order, seen)) else ""
 
 
 def _order(version: str) -> tuple[tuple[int, ...], bool, tuple[tuple[bool, int, str], ...]]:

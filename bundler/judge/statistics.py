@@ -16,7 +16,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from bundler.errors import UnavailableError
 from bundler.model.base import Frozen, Name
@@ -72,6 +72,8 @@ class Contrast(Frozen):
     """Of Fisher's exact test, two-sided."""
     least_p: float
     """The smallest that any outcome of this many runs could have given."""
+    direction: Literal["more", "fewer", ""]
+    """Of the runs with the skill, more pass or fewer; empty where the shares are equal."""
     shows: Shows
 
     @property
@@ -180,16 +182,25 @@ def _contrast(without: ArmRuns, with_: ArmRuns) -> Contrast | None:
                 ground=ground,
                 p=p,
                 least_p=least,
+                direction=direction(before, after),
                 shows=shows(before, after, p, least),
             )
     return None
 
 
+def direction(without: Share, with_: Share) -> Literal["more", "fewer", ""]:
+    """Whether more or fewer of the runs with the skill pass."""
+    before, after = without.passed * with_.runs, with_.passed * without.runs
+    if before == after:
+        return ""
+    return "more" if after > before else "fewer"
+
+
 def shows(without: Share, with_: Share, p: float, least: float) -> Shows:
     """One word for one comparison. Equal shares are no difference seen, however few the runs were."""
-    before, after = without.passed / without.runs, with_.passed / with_.runs
-    if p <= SIGNIFICANT and before != after:
-        return Shows.HELPS if after > before else Shows.HURTS
-    if before != after and least > SIGNIFICANT:
+    way = direction(without, with_)
+    if p <= SIGNIFICANT and way:
+        return Shows.HELPS if way == "more" else Shows.HURTS
+    if way and least > SIGNIFICANT:
         return Shows.TOO_FEW
     return Shows.NO_DIFFERENCE

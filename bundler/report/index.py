@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from bundler.digest import Digest
 from bundler.errors import ExitCode
-from bundler.experiment.load import Loaded, mismatch
+from bundler.experiment.load import Loaded
+from bundler.experiment.skill_versions import Current
+from bundler.experiment.subject import mismatch
 from bundler.judge.cause import View
 from bundler.judge.statistics import ArmRuns, Contrast, Shows, arm_runs, contrasts
 from bundler.judge.verdict import exit_code, hold
@@ -44,6 +46,8 @@ class Entry(Frozen):
     """The skill's version that the entry was not run with; empty where it is not stale."""
     arms: tuple[ArmRuns, ...]
     contrasts: tuple[Contrast, ...]
+    decided_by: tuple[Contrast, ...]
+    """Those that give the word in ``shows``; empty where it is none of theirs."""
     reconstructions: int
     """Candidates that were written afterwards; they count for nothing."""
     hosts: tuple[HostRow, ...]
@@ -56,6 +60,9 @@ class SkillRow(Frozen):
 
     name: Id
     version: str
+    """The current one: the newest in its folder."""
+    path: str
+    """Of the current version, from the repository's root."""
     summary: str
     entries: tuple[Entry, ...]
 
@@ -86,20 +93,22 @@ class Source:
     """The skill's version that it was not run with."""
 
 
-def index(skills: Sequence[Skill], sources: Sequence[Source], kept: Kept) -> Index:
+def index(skills: Sequence[tuple[Skill, Current]], sources: Sequence[Source], kept: Kept) -> Index:
     """Every skill in the given order, with those entries that name it."""
-    return Index(skills=tuple(_skill(skill, sources, kept) for skill in skills))
+    return Index(skills=tuple(_skill(skill, current, sources, kept) for skill, current in skills))
 
 
-def _skill(skill: Skill, sources: Sequence[Source], kept: Kept) -> SkillRow:
+def _skill(skill: Skill, current: Current, sources: Sequence[Source], kept: Kept) -> SkillRow:
     name = skill.metadata.id.replace(".", "/")
-    current = Digest.of(skill.guidance)
     return SkillRow(
         name=name,
-        version=skill.metadata.version,
+        version=current.version,
+        path=current.path,
         summary=skill.metadata.summary,
         entries=tuple(
-            _entry(source, current, kept) for source in sources if source.loaded.experiment.skill == name
+            _entry(source, Digest.of(current.guidance), kept)
+            for source in sources
+            if source.loaded.experiment.skill == name
         ),
     )
 
@@ -108,13 +117,15 @@ def _entry(source: Source, current: Digest, kept: Kept) -> Entry:
     experiment = source.loaded.experiment
     recorded = [evidence for _, evidence in source.loaded.recorded]
     found = contrasts(experiment, recorded)
+    word, by = shows(experiment, found, current)
     return Entry(
         id=experiment.id,
         title=experiment.title,
-        shows=Shows.STALE if source.stale_since else shows(experiment, found, current),
+        shows=Shows.STALE if source.stale_since else word,
         stale_since=source.stale_since,
         arms=arm_runs(experiment, recorded),
         contrasts=found,
+        decided_by=() if source.stale_since else by,
         reconstructions=sum(c.arm.origin is Origin.RECONSTRUCTED for c in experiment.candidates()),
         hosts=tuple(_hosts(source.loaded, kept)),
         pages=source.pages,
@@ -125,16 +136,19 @@ _GRAVITY = (Shows.HURTS, Shows.HELPS, Shows.TOO_FEW, Shows.NO_DIFFERENCE)
 """Of several comparisons, what has to be said first: a harm is never hidden behind a benefit."""
 
 
-def shows(experiment: Experiment, found: Sequence[Contrast], current: Digest) -> Shows:
-    """One word for an entry: of the arms that were given the skill as it stands, where there are such."""
+def shows(
+    experiment: Experiment, found: Sequence[Contrast], current: Digest
+) -> tuple[Shows, tuple[Contrast, ...]]:
+    """One word for an entry, and whose it is: of the arms that were given the skill as it stands, if any."""
     skilled = [arm for arm in experiment.arms if arm.origin is Origin.GENERATED and arm.skill]
     now = [arm.name for arm in skilled if arm.skill and arm.skill.sha256 == current]
     names = now or [arm.name for arm in skilled]
-    words = {contrast.shows for contrast in found if contrast.with_ in names}
-    if words:
-        return next(word for word in _GRAVITY if word in words)
+    told = [contrast for contrast in found if contrast.with_ in names]
+    for word in _GRAVITY:
+        if by := tuple(contrast for contrast in told if contrast.shows is word):
+            return word, by
     reconstructed = any(arm.origin is Origin.RECONSTRUCTED for arm in experiment.arms)
-    return Shows.RECONSTRUCTION_ONLY if reconstructed and not skilled else Shows.NONE_YET
+    return (Shows.RECONSTRUCTION_ONLY if reconstructed and not skilled else Shows.NONE_YET), ()
 
 
 def _hosts(loaded: Loaded, kept: Kept) -> Iterator[HostRow]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bundler.judge.statistics import ArmRuns, Share, Shows
+from bundler.judge.statistics import Contrast, Shows
 from bundler.model.experiment import Ground
 from bundler.report.index import Entry, Index
-from bundler.report.runs import sentence, share
+from bundler.report.runs import sentence, share, told
 from bundler.report.summary import title
 from bundler.report.text import count, plain
 
@@ -20,8 +20,9 @@ Generated: `bundler index`. What each skill's experiments show, counted from the
 |---|---|
 | helps | more runs pass with the skill than without, and Fisher's exact test says p ≤ 0.05 |
 | hurts | fewer do, by the same test: a **negative result**, and no validation of the skill |
-| no difference seen | neither; that is no proof that there is none |
-| too few runs | the arms differ, and with this many runs no outcome could have been told from chance |
+| no difference seen | as many do; that is no proof that there is no difference |
+| more (fewer) with it, which may be chance | the arms differ, and p is over 0.05 |
+| more (fewer) with it, too few runs to tell | they differ; no outcome of so few can be told from chance |
 | reconstruction only | no model's output with the skill; what was written afterwards shows nothing of it |
 | none yet | nothing is recorded that compares the skill with its absence |
 | stale | the skill has changed since, so its entry says nothing of it as it stands |
@@ -29,7 +30,8 @@ Generated: `bundler index`. What each skill's experiments show, counted from the
 A run is one output of a model. It passed when every case of it that was judged passed: on the device where
 there is device evidence, else by compiling for every architecture. What Triton's interpreter says never
 counts, nor do controls and reconstructions. Intervals are Wilson's, at 95 %. An arm is held against the one
-without the skill; the word in the table is that of the arm whose skill is the current SKILL.md.
+without the skill; the word in the table is that of the arm whose skill is the current version: the newest in
+the skill's folder.
 """
 
 
@@ -46,7 +48,7 @@ def _table(found: Index) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for skill in found.skills:
         category, _, name = skill.name.partition("/")
-        head = f"| {category} | [{name}](../skills/{skill.name}/SKILL.md) | {_text(skill.version)} |"
+        head = f"| {category} | [{name}](../{skill.path}) | {_text(skill.version)} |"
         for entry in skill.entries:
             link = f"[{entry.id}](#{_anchor(entry.id)})"
             yield f"{head} {link} | {word(entry)} | {_runs(entry)} | {_where(entry)} |"
@@ -59,21 +61,26 @@ def word(entry: Entry) -> str:
     """What an entry shows, as the table has it: a negative result is marked, thin evidence is said to be."""
     if entry.shows is Shows.HURTS:
         return "**hurts** (negative result)"
-    if entry.shows is Shows.NO_DIFFERENCE and all(contrast.too_few for contrast in entry.contrasts):
-        return f"{entry.shows}; too few runs to tell more"
+    if entry.decided_by:
+        return "; ".join(dict.fromkeys(map(_told, entry.decided_by)))
     if entry.shows is Shows.STALE:
         return f"stale: not run with {_text(entry.stale_since)}"
     return str(entry.shows)
 
 
+def _told(contrast: Contrast) -> str:
+    same = contrast.shows is Shows.NO_DIFFERENCE and not contrast.direction
+    return f"{told(contrast)}; too few runs to tell more" if same and contrast.too_few else told(contrast)
+
+
 def _runs(entry: Entry) -> str:
-    """Of every arm on the ground that counts."""
-    shares = [(arm.arm, _decisive(arm)) for arm in entry.arms]
-    return "<br>".join(f"{arm}: {s.passed} of {s.runs}" for arm, s in shares if s)
-
-
-def _decisive(arm: ArmRuns) -> Share | None:
-    return arm.shares.get(Ground.DEVICE) or arm.shares.get(Ground.COMPILE)
+    """Of every arm on the ground that counts; what was only compiled is said to be."""
+    shares = [(arm.arm, arm.shares.get(Ground.DEVICE), arm.shares.get(Ground.COMPILE)) for arm in entry.arms]
+    return "<br>".join(
+        f"{arm}: {s.passed} of {s.runs}{'' if device else ' compiled'}"
+        for arm, device, compiled in shares
+        if (s := device or compiled)
+    )
 
 
 def _where(entry: Entry) -> str:

@@ -34,17 +34,26 @@ def sentence(arms: Sequence[ArmRuns], contrast: Contrast) -> str:
         next(arm.shares[contrast.ground] for arm in arms if arm.arm == name)
         for name in (contrast.without, contrast.with_)
     )
-    said = "hurts, a negative result" if contrast.shows is Shows.HURTS else str(contrast.shows)
     few = (
         f" No outcome of {before.runs} and {after.runs} runs could have been told from chance "
-        f"(p = {contrast.least_p:.2g} at best): too few to tell more."
+        f"(p = {contrast.least_p:.2g} at best){'' if contrast.direction else ': too few to tell more'}."
         if contrast.too_few
         else ""
     )
     return (
         f"{contrast.with_} against {contrast.without}, {contrast.ground}: {after.passed} of {after.runs} "
-        f"against {before.passed} of {before.runs}: {said} (Fisher's exact p = {contrast.p:.2g}).{few}"
+        f"against {before.passed} of {before.runs}: {told(contrast)} "
+        f"(Fisher's exact p = {contrast.p:.2g}).{few}"
     )
+
+
+def told(contrast: Contrast) -> str:
+    """What a comparison shows, with the direction where no test can vouch for it."""
+    if contrast.shows is Shows.TOO_FEW:
+        return f"{contrast.direction} with it, too few runs to tell"
+    if contrast.shows is Shows.NO_DIFFERENCE and contrast.direction:
+        return f"{contrast.direction} with it, which may be chance"
+    return "hurts, a negative result" if contrast.shows is Shows.HURTS else str(contrast.shows)
 
 
 def chance(without: tuple[int, int], with_: tuple[int, int], arm: str, does: str = "are right") -> str:
@@ -72,6 +81,10 @@ def _uncounted(ground: Ground) -> str:
     return notes.get(ground, "")
 
 
+def _did(ground: Ground) -> str:
+    return "compiled in" if ground is Ground.COMPILE else "passed"
+
+
 def lines(facts: Facts) -> list[str]:
     """A line for each arm and ground, and one for each comparison; the reason where nothing was computed."""
     evidence = [one for _, one in facts.evidence]
@@ -81,7 +94,7 @@ def lines(facts: Facts) -> list[str]:
     except UnavailableError as error:
         return [f"Not computed: {error.problem}; {error.hint}"]
     counted = [
-        f"{arm.arm}, {ground}{_uncounted(ground)}: {share(found)} runs passed every case"
+        f"{arm.arm}, {ground}{_uncounted(ground)}: {share(found)} runs {_did(ground)} every case"
         for arm in arms
         for ground, found in arm.shares.items()
     ]

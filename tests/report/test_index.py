@@ -9,6 +9,7 @@ import pytest
 from bundler.cli.index import PAGE, gather
 from bundler.digest import Digest
 from bundler.experiment.load import Loaded
+from bundler.experiment.skill_versions import Current, current
 from bundler.judge.statistics import Shows
 from bundler.model.evidence import Evidence
 from bundler.model.outcome import Outcome
@@ -16,12 +17,12 @@ from bundler.report.index import Entry, Index, Source, index
 from bundler.report.index_page import markdown, word
 from bundler.skills import Skill
 from bundler.skills.types import Frontmatter, Metadata
-from tests.small import GUIDANCE, PASSED, WRONG_VALUES, Small, answer, evidence, ground
+from tests.small import GUIDANCE, PASSED, SKILL, WRONG_VALUES, Small, answer, evidence, ground
 
 ROOT = Path(__file__).parents[2]
 
 
-def skill(guidance: bytes = GUIDANCE) -> Skill:
+def skill() -> Skill:
     line = "Doubles."
     return Skill(
         frontmatter=Frontmatter(name="doubling", description=line, version="0.1.0"),
@@ -37,7 +38,7 @@ def skill(guidance: bytes = GUIDANCE) -> Skill:
             version="0.1.0",
             entry="skills/toy/doubling/SKILL.md",
         ),
-        guidance=guidance,
+        guidance=GUIDANCE,
     )
 
 
@@ -56,8 +57,11 @@ def recorded(small: Small, arm: str, outcome: Outcome, on: str = "device") -> Lo
     return small.load()
 
 
-def page(loaded: Loaded, *kept: tuple[str, Evidence], stale: str = "", of: Skill | None = None) -> Index:
-    return index([of or skill()], [Source(loaded, stale_since=stale)], kept)
+CURRENT = Current("0.1.0", "skills/toy/doubling/SKILL.md", GUIDANCE)
+
+
+def page(loaded: Loaded, *kept: tuple[str, Evidence], stale: str = "", now: Current = CURRENT) -> Index:
+    return index([(skill(), now)], [Source(loaded, stale_since=stale)], kept)
 
 
 def entry(found: Index) -> Entry:
@@ -73,7 +77,8 @@ def entry(found: Index) -> Entry:
     [
         (4, "without-skill", Shows.HELPS, "helps"),
         (4, "with-skill", Shows.HURTS, "**hurts** (negative result)"),
-        (3, "with-skill", Shows.TOO_FEW, "too few runs"),
+        (3, "with-skill", Shows.TOO_FEW, "fewer with it, too few runs to tell"),
+        (3, "without-skill", Shows.TOO_FEW, "more with it, too few runs to tell"),
         (3, "no-arm", Shows.NO_DIFFERENCE, "no difference seen; too few runs to tell more"),
         (4, "no-arm", Shows.NO_DIFFERENCE, "no difference seen"),
     ],
@@ -99,7 +104,7 @@ def test_nothing_is_counted_without_evidence(small: Small) -> None:
     found = page(small.load())
     assert entry(found).shows is Shows.NONE_YET
     assert "Nothing is recorded yet." in markdown(found)
-    assert index([skill()], [], []).skills[0].shows == (Shows.NONE_YET,)
+    assert index([(skill(), CURRENT)], [], []).skills[0].shows == (Shows.NONE_YET,)
 
 
 def test_the_interpreter_alone_shows_nothing(small: Small) -> None:
@@ -127,7 +132,7 @@ def test_stale(small: Small) -> None:
 
 
 def test_the_word_is_that_of_the_current_skill(small: Small) -> None:
-    """A fixed skill does not clear the one that stands in SKILL.md, nor the other way around."""
+    """A fixed skill does not clear the one before it, nor the other way around."""
     runs(small, 4)
     newer = b"# Doubling, better\n"
     small.put("skills/toy/doubling/SKILL-0.2.0.md", newer)
@@ -138,7 +143,38 @@ def test_the_word_is_that_of_the_current_skill(small: Small) -> None:
     small.declared["arms"].insert(2, fixed)
     loaded = recorded(small, "with-skill", WRONG_VALUES)
     assert entry(page(loaded)).shows is Shows.HURTS
-    assert entry(page(loaded, of=skill(newer))).shows is Shows.NO_DIFFERENCE
+    now = Current("0.2.0", "skills/toy/doubling/SKILL-0.2.0.md", newer)
+    found = page(loaded, now=now)
+    assert entry(found).shows is Shows.NO_DIFFERENCE
+    assert "| [doubling](../skills/toy/doubling/SKILL-0.2.0.md) | 0.2.0 |" in markdown(found)
+
+
+def test_the_current_version_is_the_newest_to_the_index_as_to_staleness(small: Small) -> None:
+    text = b"---\nname: doubling\ndescription: Doubles.\nversion: %s\n---\n"
+    small.put(f"skills/{SKILL}/SKILL.md", text % b"0.9.0")
+    small.put(f"skills/{SKILL}/SKILL-0.10.0.md", text % b"0.10.0")
+    now = current(small.root, SKILL)
+    assert now == Current("0.10.0", f"skills/{SKILL}/SKILL-0.10.0.md", text % b"0.10.0")
+    assert current(small.root, "toy/none") is None
+
+
+def test_a_difference_that_may_be_chance_has_its_direction(small: Small) -> None:
+    runs(small, 4)
+    loaded = small.load()
+    once = ground(loaded, {"with-skill/01": WRONG_VALUES})
+    small.record(evidence(loaded, {"device": once}))
+    found = page(small.load())
+    assert word(entry(found)) == "fewer with it, which may be chance"
+    assert "3 of 4 against 4 of 4: fewer with it, which may be chance (Fisher's exact p = 1)." in markdown(
+        found
+    )
+
+
+def test_what_was_only_compiled_did_not_pass(small: Small) -> None:
+    text = markdown(page(recorded(small, "no-arm", PASSED, on="compile:sm_90")))
+    assert "| without-skill: 1 of 1 compiled<br>with-skill: 1 of 1 compiled |" in text
+    small.declared["evidence"] = []
+    assert "1 of 1 compiled" not in markdown(page(recorded(small, "no-arm", PASSED)))
 
 
 # --- hosts -----------------------------------------------------------------------------------------------

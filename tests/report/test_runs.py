@@ -25,9 +25,9 @@ def test_every_arm_has_its_interval_and_every_pair_its_test(small: Small) -> Non
     assert said == [
         "without-skill, device: 0 of 1 (0 to 79 %) runs passed every case",
         "with-skill, device: 1 of 1 (21 to 100 %) runs passed every case",
-        "with-skill against without-skill, device: 1 of 1 against 0 of 1: too few runs "
+        "with-skill against without-skill, device: 1 of 1 against 0 of 1: more with it, too few runs to tell "
         "(Fisher's exact p = 1). No outcome of 1 and 1 runs could have been told from chance "
-        "(p = 1 at best): too few to tell more.",
+        "(p = 1 at best).",
     ]
 
 
