@@ -59,7 +59,3 @@ def main() -> None:
     completing = completion.asked()
     first = "" if completing else "".join(sys.argv[1:2])
     run(app_of(first), completing=completing)
-
-
-if __name__ == "__main__":
-    main()
