@@ -176,7 +176,8 @@ class _Judge:
         for each, agreement in zip(self.rules, call.agreements, strict=True):
             if wrong := _wrong_values(index, each.name, agreement):
                 return wrong
-        if self._experiment.own_kernel == "required" and claim.launches == 0 and call.parts[0].size:
+        anything = any(part.size for part in call.parts)
+        if self._experiment.own_kernel == "required" and claim.launches == 0 and anything:
             return Wrong(what="no-own-kernel", call=index, detail=Mark.NO_OWN_KERNEL)
         return None
 

@@ -140,6 +140,22 @@ def test_without_a_kernel_where_that_is_only_reported(make_experiment: Make) -> 
     assert outcome == Passed(error=0.0, marks=(Mark.NO_OWN_KERNEL,))
 
 
+def test_without_a_kernel_where_only_the_first_output_is_empty(make_experiment: Make) -> None:
+    compare = {"atol": 1e-6, "nan": "equal", "reason": "a test"}
+    returns = [{"name": name, "dtype": "float32", "compare": compare} for name in ("none", "out")]
+    one = make_experiment(returns=returns)
+    (full,) = _call()["outputs"]
+    empty = full | {"shape": [0], "bytes": 0}
+    claim = CellClaim.model_validate(
+        {"calls": [_call(launches=0) | {"outputs": [empty, full]}]}, strict=False
+    )
+    references = (Reference((np.empty(0), np.array(SETS[0]))),)
+    payload = memoryview(np.asarray(SETS[0], dtype="<f4").tobytes())
+    outcome = judge_cell(one, (0,), claim, payload, references)
+    assert isinstance(outcome, Wrong)
+    assert outcome.what == "no-own-kernel"
+
+
 def test_a_cached_answer_launches_nothing(make_experiment: Make) -> None:
     calls = [_call(), _call(), _call(launches=0), _call(launches=0)]
     assert isinstance(_judge(make_experiment(), RIGHT, calls=calls), Unstable)

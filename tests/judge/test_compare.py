@@ -99,6 +99,28 @@ def test_integers_are_compared_exactly() -> None:
     assert _wrong(4, 3, "int32", atol=5.0) == 1
 
 
+@pytest.mark.parametrize(
+    ("output", "reference", "wrong"),
+    [
+        (2**53, 2.0**53, 0),
+        (2**53 + 1, 2.0**53, 1),  # as float64 it would be 2^53
+        (2**63 - 1, 2.0**63, 1),
+        (-(2**63), -(2.0**63), 0),
+        (0, 0.5, 1),
+        (0, NAN, 1),
+        (0, -INF, 1),
+        (0, -0.0, 0),
+    ],
+)
+def test_integers_are_compared_exactly_with_a_float_reference(
+    output: int, reference: float, wrong: int
+) -> None:
+    rule = Comparison.model_validate({"nan": "equal", "reason": ""})
+    whole, real = np.array([output], dtype=np.int64), np.array([reference])
+    assert compare(whole, real, "int64", rule).wrong == wrong
+    assert compare(real, whole, "int64", rule).wrong == wrong  # a derived array may be the float
+
+
 def test_nan_count_error_and_place() -> None:
     reference = np.zeros((2, 3))
     output = np.array([[0.0, 0.0, 0.0], [0.0, NAN, 0.5]])
