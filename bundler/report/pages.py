@@ -8,6 +8,7 @@ from pathlib import Path
 from bundler.report import charts, walk
 from bundler.report.across import Facts, exact, points, size_names
 from bundler.report.diff import unified
+from bundler.report.gather import ANALYSIS
 from bundler.report.hosts import provenance
 from bundler.report.markdown import (
     beside,
@@ -78,11 +79,10 @@ def error_charts(facts: Facts) -> list[tuple[str, str, str]]:
 
 
 def proof(facts: Facts) -> str:
-    """``<kernel>-proof.md``."""
+    """``<kernel>-proof.md``: the answer and what it rests on first, hosts and digests last."""
     experiment = facts.loaded.experiment
     sections = {
         "Summary": _summary(facts),
-        "Hardware and setup": _setup(facts),
         "Matrix": matrix(facts),
         "What so many runs can tell": statistics(facts),
         "Charts": _shown_charts(facts),
@@ -95,6 +95,7 @@ def proof(facts: Facts) -> str:
         "Root cause and interpretation": _analysis(facts),
         "Deviations from the plan": _deviations(facts),
         "What was not judged": not_judged(facts).strip() + "\n",
+        "Hardware and setup": _setup(facts),
         "Led to": _led_to(facts),
         "Reproducing": _reproducing(facts),
     }
@@ -108,7 +109,8 @@ def _summary(facts: Facts) -> str:
     experiment = facts.loaded.experiment
     said = bullets([prose(line) for line in beside(facts)])
     notes = f"{prose(experiment.notes)}\n" if experiment.notes else ""
-    return "\n".join(part for part in (f"**{prose(first_line(facts))}**\n", said, notes) if part)
+    why = f"Why, in the author's words: [{ANALYSIS}]({ANALYSIS}).\n" if facts.analysis.strip() else ""
+    return "\n".join(part for part in (f"**{prose(first_line(facts))}**\n", said, why, notes) if part)
 
 
 def _setup(facts: Facts) -> str:

@@ -308,7 +308,11 @@ def test_pages_are_written_and_told_when_stale(small: Small) -> None:
     (small.folder / "code-diff.md").write_text("edited")
     assert outdated(small.folder, made) == ["code-diff.md", "charts/heatmap-device-gone.svg"]
     assert pages(gather(small.load())) == made  # pages are no part of what they show
-    check("proof.md", made["double-proof.md"].decode())
+    text = made["double-proof.md"].decode()
+    # What answers comes before what it was made on.
+    heads = ["\n**Both", "[analysis.md](analysis.md)", "## Matrix", "## What so many runs", "## Hardware"]
+    assert sorted(heads, key=text.index) == heads
+    check("proof.md", text)
 
 
 def test_code_diff_shows_both_arms_and_both_prompts(small: Small) -> None:
