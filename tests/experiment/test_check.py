@@ -14,12 +14,13 @@ from bundler.errors import UsageError
 from bundler.experiment import strict_yaml
 from bundler.experiment.check import check, errors_of, experiments_below
 from bundler.experiment.finding import Checked, Severity
-from bundler.experiment.load import load
+from bundler.experiment.load import Loaded, load
 from bundler.experiment.skill_versions import newest, stale_since, stated_version, versions
+from bundler.model.evidence import GroundReport
 from bundler.model.host import Gpu, Host, Read
 from bundler.model.outcome import NotRun, Why
 from bundler.model.plan import Bearing
-from tests.small import HARNESS, HOST, ID, SKILL, TASK, Small, answer, evidence, ground
+from tests.small import HARNESS, HOST, ID, SKILL, TASK, UNCOMPILABLE, Small, answer, evidence, ground
 
 ROOT = Path(__file__).parents[2]
 MODEL = dict.fromkeys(("name", "version", "sampling", "system_prompt", "date", "procedure"), "unknown")
@@ -46,10 +47,17 @@ def on(gpu: str) -> Host:
     return HOST.model_copy(update={"gpus": (Gpu(index=0, fields=fields),), "no_gpu": ""})
 
 
+def judged(loaded: Loaded, name: str) -> GroundReport:
+    """A report on which every control behaves: the uncompilable one on a compile ground too."""
+    uncompilable = "control-uncompilable/control-uncompilable"
+    fails = name.startswith("compile") and uncompilable in loaded.sources
+    return ground(loaded, {uncompilable: UNCOMPILABLE} if fails else {})
+
+
 def record(small: Small, gpu: str = T4) -> None:
     """Record all of its grounds on a host with ``gpu``."""
     loaded = small.load()
-    reports = {name: ground(loaded) for name in ("device", "interpreter", "compile:sm_90")}
+    reports = {name: judged(loaded, name) for name in ("device", "interpreter", "compile:sm_90")}
     small.record(evidence(loaded, reports, host=on(gpu)))
 
 
@@ -103,7 +111,7 @@ def test_slow_cells_that_nobody_recorded(sound: Small) -> None:
     grounds = {
         "device": ground(loaded),
         "interpreter": ground(loaded, {c: {"n=7": left_out} for c in loaded.sources}),
-        "compile:sm_90": ground(loaded),
+        "compile:sm_90": judged(loaded, "compile:sm_90"),
     }
     sound.record(evidence(loaded, grounds, host=on(T4)))
     assert found(sound) == [("warning", "no-evidence")]
@@ -483,18 +491,25 @@ def test_evidence_that_is_not_listed(sound: Small) -> None:
     assert found(sound) == [("warning", "evidence")]
 
 
-def test_evidence_that_lacks_a_candidate_and_was_cut_short(sound: Small) -> None:
+def test_evidence_that_lacks_a_candidate_and_is_not_as_pinned(sound: Small) -> None:
     loaded = sound.load()
-    reports = {name: ground(loaded) for name in ("device", "interpreter", "compile:sm_90")}
-    sound.record(evidence(loaded, reports, host=on(T4), complete=False, not_as_pinned={"torch": "2.0 here"}))
+    reports = {name: judged(loaded, name) for name in ("device", "interpreter", "compile:sm_90")}
+    sound.record(evidence(loaded, reports, host=on(T4), not_as_pinned={"torch": "2.0 here"}))
     sound.declared["arms"].append(sound.control("control-late", b"late\n", "fail"))
-    assert found(sound) == [("warning", "evidence")] * 3
+    assert found(sound) == [("warning", "evidence")] * 2
     assert "does not have the candidates control-late/control-late" in texts(sound)
+
+
+def test_evidence_that_was_cut_short(sound: Small) -> None:
+    loaded = sound.load()
+    sound.record(evidence(loaded, {"device": ground(loaded)}, host=on(T4), complete=False))
+    (told,) = [finding for finding in checked(sound).findings if finding.rule == "evidence"]
+    assert "was cut short" in told.text
 
 
 def _record_unpinned(small: Small, **versions: str) -> None:
     loaded = small.load()
-    reports = {name: ground(loaded) for name in ("device", "interpreter", "compile:sm_90")}
+    reports = {name: judged(loaded, name) for name in ("device", "interpreter", "compile:sm_90")}
     one = evidence(loaded, reports, host=on(T4), not_as_pinned=versions)
     for name in ("one", "two"):
         small.record(one, name)
