@@ -10,6 +10,7 @@ from typing import Any
 
 from bundler.digest import Digest
 from bundler.experiment.load import Loaded, load
+from bundler.model.arm import Expect
 from bundler.model.evidence import SCHEMA, Evidence, GroundReport, Kernel, Settings, Subject, evidence_json
 from bundler.model.host import Host, Read
 from bundler.model.outcome import Failed, Outcome, Passed, Phase, Wrong
@@ -159,10 +160,10 @@ KERNEL_MADE = Kernel(
 
 
 def ground(loaded: Loaded, outcomes: Outcomes | None = None, **fields: Any) -> GroundReport:
-    """A report of every cell: passed, but for the wrong control and ``outcomes``."""
+    """A report of every cell: passed, but for the controls that must fail and ``outcomes``."""
     cells: dict[str, dict[str, Outcome]] = {}
     for candidate in loaded.experiment.candidates():
-        first: Outcome = WRONG_VALUES if candidate.id == "control-wrong/control-wrong" else PASSED
+        first: Outcome = WRONG_VALUES if candidate.arm.expect is Expect.FAIL else PASSED
         told = (outcomes or {}).get(candidate.id, first)
         row = dict(told) if isinstance(told, Mapping) else {}
         one = first if isinstance(told, Mapping) else told

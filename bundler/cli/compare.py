@@ -15,7 +15,8 @@ from bundler.cli.evidence import SUFFIXES, read_evidence, refuse_twice
 from bundler.cli.outside import loaded_target
 from bundler.engine.folder import load_folder
 from bundler.errors import BadEvidence, UsageError
-from bundler.experiment.load import DECLARATION, mismatch
+from bundler.experiment.load import DECLARATION
+from bundler.experiment.subject import mismatch
 from bundler.judge.across_hosts import across_hosts
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Experiment

@@ -21,8 +21,9 @@ from bundler.engine.reading import connect, connect_for, read_out
 from bundler.engine.replayed import Engine, Options, Plan, Replayed
 from bundler.engine.target import Archive, ImageName, Opened, Target, opened
 from bundler.errors import BadBundle, BadEvidence, UnavailableError
-from bundler.experiment.load import Loaded, mismatch
+from bundler.experiment.load import Loaded
 from bundler.experiment.parse import parse_evidence
+from bundler.experiment.subject import mismatch
 from bundler.files import temporary_folder
 from bundler.model.evidence import Evidence
 from bundler.oci.archive import write_archive

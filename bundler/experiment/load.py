@@ -12,6 +12,7 @@ from bundler.digest import Digest
 from bundler.errors import BadEvidence, BadExperiment
 from bundler.experiment.extraction import extract
 from bundler.experiment.parse import MAX_FILE_BYTES, parse, parse_evidence
+from bundler.experiment.subject import mismatch, narrowed
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Arm, Candidate, Experiment, ExtractionRule, Language, Origin, Output
 
@@ -205,44 +206,9 @@ def check_prompt(loaded: Loaded, arm: Arm) -> None:
 def read_evidence(loaded: Loaded, path: str) -> Evidence:
     """A recorded evidence file, which has to be of these very files; BadEvidence else."""
     evidence = parse_evidence(read_file(loaded.folder, path), path)
-    problem = mismatch(loaded, evidence)
-    if problem:
-        raise BadEvidence(
-            f"{path} was recorded with {problem}",
-            hint="record it again: bundler record, or remove it from the declaration",
-        )
+    again = "record it again: bundler record, or remove it from the declaration"
+    if problem := mismatch(loaded, evidence):
+        raise BadEvidence(f"{path} was recorded with {problem}", hint=again)
+    if problem := narrowed(evidence):
+        raise BadEvidence(f"{path} cannot be recorded evidence: {problem}", hint=again)
     return evidence
-
-
-def mismatch(loaded: Loaded, evidence: Evidence) -> str:
-    """What of the evidence's subject is not this experiment; empty when all agrees."""
-    subject = evidence.subject
-    if subject.experiment != loaded.experiment.id:
-        return f"another experiment: {subject.experiment!r}"
-    if subject.harness != Digest.of(loaded.harness):
-        return f"another harness ({subject.harness})"
-    if subject.cases != loaded.cases_digest_for(subject.candidates):
-        return f"other cases or comparison rules ({subject.cases})"
-    for candidate, digest in subject.candidates.items():
-        if candidate not in loaded.sources or Digest.of(loaded.sources[candidate]) != digest:
-            return f"another candidate {candidate!r} ({digest})"
-    return _stray(loaded, evidence)
-
-
-def _stray(loaded: Loaded, evidence: Evidence) -> str:
-    """The first cell of a candidate or a case that the experiment does not have."""
-    cases = {case.id for case in loaded.experiment.expand()}
-    for ground, report in evidence.grounds.items():
-        for candidate, row in report.cells.items():
-            if candidate not in evidence.subject.candidates:
-                return f"another candidate {candidate!r}, on {ground}, whose digest it does not have"
-            if unknown := row.keys() - cases:
-                return f"another case {min(unknown)!r}, on {ground}"
-    for timed in evidence.timings.cells if evidence.timings else ():
-        if timed.candidate not in evidence.subject.candidates:
-            return f"another candidate {timed.candidate!r}, timed, whose digest it does not have"
-        if timed.case not in cases:
-            return f"another case {timed.case!r}, timed"
-    if unknown := evidence.cross_check.keys() - cases:
-        return f"another case {min(unknown)!r}, cross-checked"
-    return ""

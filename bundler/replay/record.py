@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 
 import bundler
 from bundler.digest import Digest
+from bundler.experiment.controls import misbehaviour
 from bundler.experiment.load import Loaded
 from bundler.host import probe_host
-from bundler.judge.controls import misbehaviour
 from bundler.model.evidence import SCHEMA, Evidence, GroundReport, Settings, Subject
 from bundler.model.experiment import Candidate, Experiment, Ground, Language
 from bundler.model.host import Host

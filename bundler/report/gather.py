@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from bundler.errors import BadEvidence
 from bundler.experiment.deviations import derive_deviations
-from bundler.experiment.load import Loaded, mismatch
+from bundler.experiment.load import Loaded
 from bundler.experiment.skill_versions import stale_since
+from bundler.experiment.subject import mismatch
 from bundler.judge.cause import View
 from bundler.judge.verdict import hold
 from bundler.model.evidence import Evidence

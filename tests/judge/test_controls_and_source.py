@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from bundler.experiment.controls import misbehaviour
 from bundler.judge import calls
 from bundler.judge.compare import compare
-from bundler.judge.controls import misbehaviour
 from bundler.judge.source import undefined_loads
 from bundler.model.experiment import Comparison, Experiment, Ground
 from bundler.model.outcome import Crashed, NotRun, Outcome, Passed, Why, Wrong
@@ -79,6 +79,51 @@ def test_a_relative_tolerance_that_rejects_a_right_answer_makes_the_ground_inval
 )
 def test_undefined_loads(line: str, lines: tuple[int, ...]) -> None:
     assert undefined_loads(line.encode()) == lines
+
+
+_HEAD = "@triton.jit\ndef kernel(x, idx, out, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):\n"
+_AT = "    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    m = at < n\n"
+_LOAD = "    v = tl.load(x + at, mask=m)\n"
+_STORE = "    tl.store(out + at, tl.exp(2.0 * v), mask=m)\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        _AT + _LOAD + _STORE,
+        _AT + _LOAD + "    w = tl.load(idx)\n    tl.store(out + at, v * w.to(tl.float32), m)\n",
+        _AT + _LOAD + "    if FLAG:\n        v = v + 1\n" + _STORE,
+        # An address from another load, under the same mask.
+        _AT + "    i = tl.load(idx + at, mask=m)\n    v = tl.load(x + i, mask=m)\n" + _STORE,
+    ],
+)
+def test_a_load_under_the_mask_of_its_stores_is_no_undefined_one(body: str) -> None:
+    assert undefined_loads((_HEAD + body).encode()) == ()
+    tuned = "@triton.autotune([triton.Config({'BLOCK': n}) for n in (64, 128)], key=['n'])\n"
+    assert undefined_loads((tuned + _HEAD + body).encode()) == ()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # What crosses lanes: a reduction, a method, an unknown helper, a product of matrices.
+        _AT + _LOAD + "    tl.store(out + at, v / tl.sum(v, 0), mask=m)\n",
+        _AT + _LOAD + "    tl.store(out + at, v / v.sum(), mask=m)\n",
+        _AT + _LOAD + "    tl.store(out + at, helper(v), mask=m)\n",
+        _AT + _LOAD + "    tl.store(out + at, v @ v, mask=m)\n",
+        # Another mask, none, or one of another value under the same name.
+        _AT + _LOAD + "    tl.store(out + at, v, mask=at <= n)\n",
+        _AT + _LOAD + "    tl.store(out + at, v)\n",
+        _AT + _LOAD + "    m = at <= n\n" + _STORE,
+        # Values that go on: to the next turn, to a caller, to a branch, to an address.
+        _AT + "    v = 0.0\n    for _ in range(2):\n        v += tl.load(x + at, mask=m)\n" + _STORE,
+        _AT + "    return tl.load(x + at, mask=m)\n",
+        _AT + _LOAD + "    if v > 0:\n        v = 1.0\n" + _STORE,
+        _AT + "    i = tl.load(idx + at, mask=m)\n    v = tl.load(x + i)\n" + _STORE,
+    ],
+)
+def test_a_load_whose_masked_lanes_may_matter_is_told(body: str) -> None:
+    assert len(undefined_loads((_HEAD + body).encode())) == 1
 
 
 def test_no_source_is_no_problem() -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from bundler.errors import ExitCode
-from bundler.experiment.load import load, mismatch, parse_evidence
+from bundler.experiment.load import load
+from bundler.experiment.parse import parse_evidence
+from bundler.experiment.subject import mismatch
 from bundler.judge.verdict import exit_code, hold
 from bundler.model.verdict import Judgement
 

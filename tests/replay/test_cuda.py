@@ -10,8 +10,8 @@ import pytest
 
 from bundler.digest import Digest
 from bundler.errors import BadExperiment
+from bundler.experiment.controls import misbehaviour
 from bundler.judge.claims import CellClaim
-from bundler.judge.controls import misbehaviour
 from bundler.judge.launch import Shape
 from bundler.judge.reference import Reference
 from bundler.judge.source_kernel import SourceOutputs

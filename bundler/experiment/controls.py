@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from bundler.model.experiment import Candidate, Expect, Experiment, Ground, Language
 from bundler.model.outcome import Outcome, Passed, ran
@@ -10,18 +10,26 @@ from bundler.model.outcome import Outcome, Passed, ran
 Cells = Mapping[str, Mapping[str, Outcome]]
 
 
-def misbehaviour(experiment: Experiment, ground: Ground, cells: Cells) -> str:
+def misbehaviour(
+    experiment: Experiment, ground: Ground, cells: Cells, *, of: Collection[str] | None = None
+) -> str:
     """Why the ground is invalid; empty when every control that is declared for it behaved.
 
     A control that could not be judged at all makes the ground invalid as well: nothing then shows that
-    the harness can tell.
+    the harness can tell. ``of``: the candidates that there were when the cells were judged; a control that
+    was declared later is not held against them, as long as one of its kind was there.
     """
-    for candidate in experiment.candidates():
-        if candidate.arm.is_control and ground in grounds_of(experiment, candidate):
-            problem = _problem(candidate, cells.get(candidate.id, {}))
-            if problem:
-                return problem
-    return ""
+    declared = _controls(experiment, ground)
+    there = [control for control in declared if of is None or control.id in of]
+    for expect in Expect:
+        if expect in {c.arm.expect for c in declared} - {c.arm.expect for c in there}:
+            return f"no control that must {expect} was there"
+    return next(filter(None, (_problem(control, cells.get(control.id, {})) for control in there)), "")
+
+
+def _controls(experiment: Experiment, ground: Ground) -> list[Candidate]:
+    """Those that are declared for a ground."""
+    return [c for c in experiment.candidates() if c.arm.is_control and ground in grounds_of(experiment, c)]
 
 
 def misbehaved(experiment: Experiment, ground: Ground, cells: Cells, *, complete: bool) -> bool:
@@ -30,10 +38,10 @@ def misbehaved(experiment: Experiment, ground: Ground, cells: Cells, *, complete
     ``complete``: whether every cell had its turn. Of a replay that was cut short, a control that must fail
     may yet have failed.
     """
-    controls = [
-        c for c in experiment.candidates() if c.arm.is_control and ground in grounds_of(experiment, c)
+    outcomes = [
+        (c.arm.expect, [o for o in cells.get(c.id, {}).values() if ran(o)])
+        for c in _controls(experiment, ground)
     ]
-    outcomes = [(c.arm.expect, [o for o in cells.get(c.id, {}).values() if ran(o)]) for c in controls]
     return any(_contradicts(expect, judged, complete) for expect, judged in outcomes if judged)
 
 
