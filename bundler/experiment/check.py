@@ -194,8 +194,6 @@ def _evidence(loaded: Loaded, path: str, whole: bool) -> Evidence:
 
 def _shortcomings(loaded: Loaded, path: str, evidence: Evidence) -> Iterator[Finding]:
     again = "record it again: bundler record"
-    if not evidence.complete:
-        yield warning(Rule.EVIDENCE, f"{path} was cut short", again)
     missing = [c.id for c in loaded.experiment.candidates() if c.id not in evidence.subject.candidates]
     if missing:
         yield warning(Rule.EVIDENCE, f"{path} does not have the candidates {', '.join(missing)}", again)
