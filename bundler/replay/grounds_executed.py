@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable
 
+from bundler.experiment.controls import misbehaviour
 from bundler.judge.source_kernel import SourceOutputs
 from bundler.model.experiment import Candidate, Case, Ground, Language
 from bundler.model.outcome import NotRun, Outcome, Why
@@ -111,4 +112,6 @@ def _time(record: Record, zygote: Zygote, oracle: Oracle) -> None:
         stopped=record.stop,
     )
     cells = record.cells.snapshot()[_DEVICE]
-    record.timings = time_cells(bench, record.candidates, cases, cells)
+    # What nothing shows to be right may not be said to be fast either.
+    invalid = misbehaviour(record.experiment, Ground.DEVICE, cells)
+    record.timings = time_cells(bench, record.candidates, cases, cells, invalid=invalid)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bundler.errors import BadExperiment
 from bundler.experiment.load import Loaded
@@ -40,6 +40,8 @@ class Bench:
     step: Callable[[int, int], None] = lambda done, total: None
     stopped: threading.Event = field(default_factory=threading.Event)
     sampler: Callable[..., Sampler] = Sampler
+    invalid: str = ""
+    """Why nothing may be timed; empty where something may."""
 
     @property
     def experiment(self) -> Experiment:
@@ -53,12 +55,16 @@ class Bench:
         return self.experiment.timing
 
 
-def time_cells(bench: Bench, candidates: Sequence[Candidate], cases: Sequence[Case], cells: Grid) -> Timings:
+def time_cells(
+    bench: Bench, candidates: Sequence[Candidate], cases: Sequence[Case], cells: Grid, *, invalid: str = ""
+) -> Timings:
     """Every candidate of the plan's arms on every case of the plan, as far as both were selected.
 
-    ``cells``: the device ground's outcomes; what did not pass there is not timed. An interrupted run gives
-    the cases that it had finished.
+    ``cells``: the device ground's outcomes; what did not pass there is not timed. ``invalid``: why that
+    ground is, and nothing is timed then. An interrupted run gives the cases that it had finished.
     """
+    if invalid:
+        bench = replace(bench, invalid=f"the device ground is invalid: {invalid}")
     wanted = [candidate for candidate in candidates if _is_wanted(bench.plan, candidate)]
     timed = [case for case in cases if case.id in bench.plan.cases]
     found: list[TimedCell] = []
@@ -101,6 +107,8 @@ def _time_case(
 
 def _why_not(bench: Bench, candidate: Candidate, case: Case, cells: Grid) -> str:
     """Why a candidate is not timed on a case; empty when it is."""
+    if bench.invalid:
+        return bench.invalid[:1000]
     outcome = cells.get(candidate.id, {}).get(case.id)
     if not isinstance(outcome, Passed):
         return f"its cell on the device is {kind(outcome)}" if outcome else "its cell was not judged"

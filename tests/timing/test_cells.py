@@ -33,7 +33,9 @@ def _loaded(small: Small, **timing: Any) -> Loaded:
     return small.load()
 
 
-def _times(loaded: Loaded, outcomes: dict[str, Outcome] | None = None, processes: int = 2) -> Timings:
+def _times(
+    loaded: Loaded, outcomes: dict[str, Outcome] | None = None, processes: int = 2, invalid: str = ""
+) -> Timings:
     def call(gpu: FakeGpu, arguments: Sequence[Any]) -> Any:
         gpu.work(300)
         return arguments[0] * 2
@@ -48,7 +50,7 @@ def _times(loaded: Loaded, outcomes: dict[str, Outcome] | None = None, processes
         c.id: {case.id: (outcomes or {}).get(c.id, Passed()) for case in experiment.expand()}
         for c in experiment.candidates()
     }
-    return time_cells(bench, experiment.candidates(), experiment.expand(), cells)
+    return time_cells(bench, experiment.candidates(), experiment.expand(), cells, invalid=invalid)
 
 
 @pytest.fixture
@@ -67,6 +69,13 @@ def test_generated_arms_and_right_controls_are_timed_on_the_named_cases(small: S
     assert all(cell.verdict and cell.verdict.state is State.WITHHELD for cell in timings.cells)
     assert timings.cells[0].bytes == 8 * N
     assert timings.cells[0].call_bytes == 8 * N
+
+
+def test_on_an_invalid_ground_nothing_is_timed(small: Small) -> None:
+    timings = _times(_loaded(small), invalid="control control-wrong must fail and passed")
+    assert len(timings.cells) == 3
+    said = "the device ground is invalid: control control-wrong must fail and passed"
+    assert {cell.not_timed for cell in timings.cells} == {said}
 
 
 def test_the_processes_take_turns(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
