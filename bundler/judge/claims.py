@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import FailFast, Field, StringConstraints
 
 from bundler.model.base import Frozen
 from bundler.model.outcome import Failed, Phase, Resource, Shown
 
 MAX_OUTPUTS = 17
 """One more than an experiment can ask for."""
+_MAX_CALLS = 64
+_Extents = Annotated[tuple[int, ...], FailFast(), Field(max_length=256)]
+"""Of a tensor: a shape, or strides."""
 
 
 class Raised(Frozen):
     """An exception, as a worker describes it."""
 
     phase: Phase
-    errors: tuple[tuple[Shown, Shown], ...] = Field(min_length=1, max_length=8)
+    errors: Annotated[tuple[tuple[Shown, Shown], ...], FailFast(), Field(min_length=1, max_length=8)]
     resource: Resource | None = None
 
     def outcome(self) -> Failed:
@@ -30,8 +33,8 @@ class ReturnedClaim(Frozen):
 
     type: Shown
     dtype: Shown = ""
-    shape: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
+    shape: _Extents = ()
+    strides: _Extents = ()
     device: Shown = ""
     bytes: int = 0
 
@@ -40,7 +43,7 @@ class CallClaim(Frozen):
     """One call."""
 
     raised: Raised | None
-    outputs: tuple[ReturnedClaim, ...] = Field((), max_length=MAX_OUTPUTS)
+    outputs: Annotated[tuple[ReturnedClaim, ...], FailFast(), Field(max_length=MAX_OUTPUTS)] = ()
     sent: bool = False
     launches: int = 0
     inputs_changed: bool = False
@@ -54,6 +57,6 @@ _Configuration = Annotated[str, StringConstraints(max_length=300)]
 class CellClaim(Frozen):
     """A worker's answer to the request for one cell."""
 
-    calls: tuple[CallClaim, ...] = Field(min_length=1)
+    calls: Annotated[tuple[CallClaim, ...], FailFast(), Field(min_length=1, max_length=_MAX_CALLS)]
     tuned: dict[_TunedName, _Configuration] = Field({}, max_length=MAX_TUNED)
     unusable: bool = False

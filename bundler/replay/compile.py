@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import FailFast, Field
 
 from bundler.digest import Digest
 from bundler.judge.claims import Raised
 from bundler.model.base import Frozen
 from bundler.model.evidence import Kernel
 from bundler.model.experiment import Ground
-from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown, TimedOut, Why
+from bundler.model.outcome import Crashed, Failed, NotRun, Outcome, Passed, Phase, Shown, TimedOut, Why
 from bundler.replay.allowance import OWN_CODE_BYTES, Allowance
+from bundler.replay.answers import OutOfForm, read
 from bundler.replay.oracle import Oracle
-from bundler.replay.process import HELLO_S, SpawnFailed, Worker
-from bundler.replay.runner import HEADER_BYTES, Ask, Job, Unit, lost_when
+from bundler.replay.process import HELLO_S, Refused, SpawnFailed, Worker
+from bundler.replay.runner import HEADER_BYTES, Ask, Job, Lost, Unit, lost_when
 from bundler.replay.zygote import Zygote
 from bundler.worker import wire
 
@@ -47,12 +50,22 @@ class KernelClaim(Frozen):
 class _ArchitectureClaim(Frozen):
     sm: int
     raised: Raised | None
-    kernels: tuple[int, ...] = Field(max_length=MAX_KERNELS)
+    kernels: Annotated[tuple[int, ...], FailFast(), Field(max_length=MAX_KERNELS)]
 
 
 class _CompileClaim(Frozen):
-    architectures: tuple[_ArchitectureClaim, ...]
-    kernels: tuple[KernelClaim, ...]
+    no_memory: Shown | None = None
+    architectures: Annotated[tuple[_ArchitectureClaim, ...], FailFast(), Field(max_length=64)] = ()
+    kernels: Annotated[tuple[KernelClaim, ...], FailFast(), Field(max_length=16 * MAX_KERNELS)] = ()
+
+
+class _Assembled(Frozen):
+    """What ptxas gave, or why there is none."""
+
+    unavailable: Shown = ""
+    error: Shown | None = None
+    registers: int = 0
+    spill_bytes: int = 0
 
 
 Sent = tuple[KernelClaim, bytes]
@@ -108,17 +121,17 @@ class Assembler:
         try:
             header = {"op": "assemble", "sm": claim.sm, "fp_fusion": claim.fp_fusion}
             message = worker.ask(header, [ptx], seconds=_ASSEMBLE_S, limits=wire.Limits())
-        except wire.WireError as error:
+            answer = read(_Assembled, message.header)
+        except (wire.WireError, OutOfForm) as error:
             worker.close()
             return f"ptxas gave no answer: {error}", 0, 0
         with self._lock:
             self._idle.append(worker)
-        answer = message.header
-        if reason := answer.get("unavailable"):
-            raise SpawnFailed(str(reason))
-        if answer["error"] is not None:
-            return str(answer["error"]), 0, 0
-        return "", int(answer["registers"]), int(answer["spill_bytes"])
+        if answer.unavailable:
+            raise SpawnFailed(answer.unavailable)
+        if answer.error is not None:
+            return answer.error, 0, 0
+        return "", answer.registers, answer.spill_bytes
 
     def _start(self) -> Worker:
         worker = self._zygote.spawn(Allowance(memory_bytes=OWN_CODE_BYTES))
@@ -148,18 +161,30 @@ def compiler(job: Job, oracle: Oracle, assembler: Assembler, table: KernelTable)
         limits = wire.Limits(header_bytes=HEADER_BYTES, payload_bytes=_PTX_BYTES)
         with lost_when(worker, seconds):
             message = worker.ask(header, [data.payload], seconds=seconds, limits=limits)
-            if "no_memory" in message.header:
+            claim = read(_CompileClaim, message.header)
+            if claim.no_memory is not None:
                 # The stand-ins are address space that is never touched: it was the candidate that filled it.
-                raise ValueError(f"no room for the inputs: {str(message.header['no_memory'])[:300]}")
-            claim = _CompileClaim.model_validate(message.header)
+                raise ValueError(f"no room for the inputs: {claim.no_memory[:300]}")
             kernels = known.setdefault(worker, [])
             _take(claim, message.payload, kernels, architectures)
-            return {
-                ground: _outcome(entry, kernels, assembler, table, cell_seconds)
-                for ground, entry in zip(unit.grounds, claim.architectures, strict=True)
-            }
+            judge = partial(_outcome, kernels=kernels, assembler=assembler, table=table, seconds=cell_seconds)
+            try:
+                return dict(zip(unit.grounds, map(judge, claim.architectures), strict=True))
+            except SpawnFailed:
+                # The candidate may have all the processes that there are: it is tried without it.
+                worker.kill()
+                raise Lost(None, partial(_once_more, judge, claim.architectures[0])) from None
 
     return ask
+
+
+def _once_more(judge: Callable[[_ArchitectureClaim], Outcome], claim: _ArchitectureClaim) -> Outcome:
+    try:
+        return judge(claim)
+    except SpawnFailed as reason:
+        return Refused(detail=str(reason)[:1000])
+    except ValueError as error:
+        return Crashed(detail=f"its answer broke the protocol: {error}"[:1000])
 
 
 def _take(

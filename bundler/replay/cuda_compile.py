@@ -15,7 +15,9 @@ from bundler.judge.launch import Shape, check_inputs, depends_on_tensors, shape_
 from bundler.model.base import Frozen
 from bundler.model.evidence import Kernel
 from bundler.model.experiment import Ground
-from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Phase, Shown, Why
+from bundler.model.outcome import Failed, Outcome, Passed, Phase, Shown
+from bundler.replay import without
+from bundler.replay.answers import read
 from bundler.replay.architectures import shared_bytes_per_block
 from bundler.replay.compile import KernelTable
 from bundler.replay.oracle import Oracle
@@ -53,7 +55,7 @@ def run_cuda_units(
         check_inputs(job.experiment, unit.case, oracle.case(unit.case, stand_in=True).sets[0])
     made: dict[str, Kernel] = {}
     outcomes: dict[str, Outcome] = {}
-    for _, outcome in run_units(job, zygote, _once(waiting), _compiler(job, made), session):
+    for _, outcome in run_units(job, zygote, _once(waiting), _compiler(job, zygote, made), session):
         outcomes.update(outcome)
     inputs = depends_on_tensors(job.experiment)
     for unit in waiting:
@@ -76,7 +78,7 @@ def _once(units: Sequence[Unit]) -> list[Unit]:
     return [Unit(units[0].case, (ground,)) for ground in grounds]
 
 
-def _compiler(job: Job, made: dict[str, Kernel]) -> Ask:
+def _compiler(job: Job, zygote: Zygote, made: dict[str, Kernel]) -> Ask:
     """Ask for one architecture; what is made goes into ``made``, by ground."""
 
     def ask(worker: Worker, unit: Unit) -> Mapping[str, Outcome]:
@@ -86,8 +88,11 @@ def _compiler(job: Job, made: dict[str, Kernel]) -> Ask:
         limits = wire.Limits(header_bytes=HEADER_BYTES, payload_bytes=_CODE_BYTES)
         with lost_when(worker, seconds):
             message = worker.ask(header, seconds=seconds, limits=limits)
-            claim = _Claim.model_validate(message.header)
-            outcome = _outcome(claim)
+            claim = read(_Claim, message.header)
+        if claim.unsupported:
+            return {ground: without.unsupported(zygote, job.allowance, claim.unsupported, sm=_sm(ground))}
+        with lost_when(worker, seconds):
+            outcome = Passed() if claim.raised is None else claim.raised.outcome()
             if isinstance(outcome, Passed):
                 made[ground] = _kernel(job.experiment.entry, claim, bytes(message.payload))
             return {ground: outcome}
@@ -97,14 +102,6 @@ def _compiler(job: Job, made: dict[str, Kernel]) -> Ask:
 
 def _sm(ground: str) -> int:
     return int(ground.removeprefix("compile:sm_"))
-
-
-def _outcome(claim: _Claim) -> Outcome:
-    if claim.raised is not None:
-        return claim.raised.outcome()
-    if claim.unsupported:
-        return NotRun(why=Why.UNSUPPORTED_HOST, detail=claim.unsupported)
-    return Passed()
 
 
 def _kernel(entry: str, claim: _Claim, payload: bytes) -> Kernel:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 
-from pydantic import ValidationError
-
 from bundler.model.base import Frozen
 from bundler.model.experiment import Case
 from bundler.model.outcome import NotRun, Shown, Why
 from bundler.replay.allowance import GIB, OWN_CODE_BYTES, Allowance
+from bundler.replay.answers import OutOfForm, read
 from bundler.replay.compile import Assembler, KernelClaim
 from bundler.replay.process import HELLO_S, SpawnFailed
 from bundler.replay.zygote import Zygote
@@ -36,8 +35,8 @@ def probe(zygote: Zygote, assembler: Assembler) -> Device:
     try:
         worker.hello(HELLO_S)
         message = worker.ask({"op": "probe"}, seconds=HELLO_S, limits=wire.Limits())
-        device = Device.model_validate(message.header)
-    except (SpawnFailed, wire.WireError, ValidationError) as error:
+        device = read(Device, message.header)
+    except (SpawnFailed, wire.WireError, OutOfForm) as error:
         return Device(why_not=f"the device could not be asked: {str(error)[:300]}")
     finally:
         worker.close()

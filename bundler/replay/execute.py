@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bundler.judge import calls, source
@@ -15,8 +16,10 @@ from bundler.judge.reference import Derive
 from bundler.judge.source_kernel import SourceOutputs
 from bundler.model.experiment import Case, Experiment, Ground, Language, Origin
 from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Why, Wrong
+from bundler.replay import without
+from bundler.replay.answers import read
 from bundler.replay.oracle import CaseData, DeriveFailed, Oracle
-from bundler.replay.process import HELLO_S, Refused, SpawnFailed, Worker
+from bundler.replay.process import Refused, Worker
 from bundler.replay.runner import HEADER_BYTES, Ask, Job, Lost, Session, Unit, lost_when
 from bundler.replay.zygote import Zygote
 from bundler.worker import wire
@@ -44,8 +47,8 @@ def caller(
         except DeriveFailed as failed:
             outcome = NotRun(why=Why.INFRASTRUCTURE, detail=failed.problem[:1000])
         except _NoRoom as claim:
-            worker.kill()
-            raise Lost(_whose_memory(job, zygote, data, claim)) from None
+            # Once the process has ended: what it holds is free only then.
+            raise Lost(None, partial(_whose_memory, job, zygote, data, claim)) from None
         return dict.fromkeys(unit.grounds, _marked(outcome) if undefined else outcome)
 
     return ask
@@ -128,17 +131,11 @@ class _NoRoom(Exception):
 def _whose_memory(job: Job, zygote: Zygote, data: CaseData, claim: _NoRoom) -> Outcome:
     """Where a process without the candidate has room for the inputs, the candidate took it."""
     try:
-        worker = zygote.spawn(job.allowance)
-        try:
-            worker.hello(HELLO_S)
-            header = {"op": "fit", "sets": data.sets[:1]}
-            answer = worker.ask(header, seconds=HELLO_S, limits=wire.Limits()).header["no_memory"]
-        finally:
-            worker.close()
-    except (SpawnFailed, wire.WireError) as error:
+        reason = without.why_no_room(zygote, job.allowance, data.sets[0])
+    except without.NotTold as error:
         return Refused(detail=f"could not tell whose the memory is: {error}"[:1000])
-    if answer is not None:
-        return no_memory(str(answer)[:300])
+    if reason is not None:
+        return no_memory(reason[:300])
     text = f"the inputs found no room in its process, and do without it: {claim}"
     return Failed(phase=Phase.RUN, error=text[:2000], resource="out-of-memory")
 
@@ -153,8 +150,8 @@ def _call(cell: _Cell, worker: Worker, session: Session) -> Outcome:
     with lost_when(worker, cell.seconds):
         message = worker.ask(header, [data.payload], seconds=cell.seconds, limits=limits)
         if "no_memory" in message.header:
-            raise _NoRoom(str(message.header["no_memory"])[:300])
-        claim = CellClaim.model_validate(message.header)
+            raise _NoRoom(str(read(without.NoRoom, message.header).no_memory)[:300])
+        claim = read(CellClaim, message.header)
         outcome = cell.judge(plan, claim, memoryview(message.payload))
     if len(session.tuned | claim.tuned) <= MAX_TUNED:
         session.tuned.update(claim.tuned)

@@ -80,7 +80,9 @@ def run_all(
     """Run every task, ``jobs`` at a time, and raise what the first that failed raised.
 
     ``stop`` is set when one fails or Ctrl-C is pressed: the others end at their next cell. ``kill`` ends
-    what they wait for. Raises UnavailableError where this process may have no threads.
+    what they wait for. Raises UnavailableError where this process may have no threads, where its memory is
+    spent, and where a library of its own panics (pyo3 raises that past ``Exception``): nothing is waited for
+    then, since what else is run may be no better off.
     """
     with ThreadPoolExecutor(jobs) as pool:
         try:
@@ -98,8 +100,22 @@ def run_all(
             stop.set()
             kill()
             raise
+        except BaseException as error:
+            if isinstance(error, Exception) and not isinstance(error, MemoryError):
+                raise
+            stop.set()
+            kill()
+            raise _broken(error) from None
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _broken(error: BaseException) -> UnavailableError:
+    told = str(error)[:300] or type(error).__name__
+    return UnavailableError(
+        f"the judge's own process failed: {told}",
+        hint="give it more memory, or use fewer --jobs; if it fails again, report it",
+    )
 
 
 def _no_threads(jobs: int, error: RuntimeError) -> UnavailableError:

@@ -14,8 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bundler.model.outcome import NotRun, Why
+from pydantic import Field
+
+from bundler.model.base import Frozen
+from bundler.model.outcome import NotRun, Shown, Why
 from bundler.replay.allowance import Allowance
+from bundler.replay.answers import OutOfForm, read
 from bundler.replay.guard import Guard
 from bundler.replay.removal import remove
 from bundler.worker import wire
@@ -44,6 +48,12 @@ class Refused(NotRun):
     def plain(self) -> NotRun:
         """As evidence has it."""
         return NotRun(why=self.why, detail=self.detail)
+
+
+class _Confined(Frozen):
+    """A worker's first message: what confines it, step by step."""
+
+    isolation: dict[str, Shown] = Field(max_length=100)
 
 
 class Pipes:
@@ -102,9 +112,10 @@ class Worker:
         deadline = time.monotonic() + seconds
         try:
             answer = wire.receive(self._pipes.responses, wire.Limits(), deadline=deadline, watch=self._pidfd)
-        except wire.WireError as error:
+            confined = read(_Confined, answer.header)
+        except (wire.WireError, OutOfForm) as error:
             raise SpawnFailed(f"a worker was not confined: {error}") from None
-        self.isolation = {str(k): str(v)[:200] for k, v in answer.header["isolation"].items()}
+        self.isolation = {step: state[:200] for step, state in confined.isolation.items()}
 
     def ask(
         self,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import FailFast, Field
 
-from bundler.judge.claims import CellClaim, Raised
+from bundler.judge.claims import CallClaim, CellClaim, Raised
 from bundler.model.base import Frozen
 from bundler.model.outcome import Shown
+from bundler.replay.answers import read
 from bundler.replay.process import HELLO_S, Worker
 from bundler.replay.runner import HEADER_BYTES, Job
 from bundler.worker import wire
@@ -35,13 +36,27 @@ class SampleClaim(Frozen):
     """Samples of calls, how many of them the device had to wait for, and its clock beside them."""
 
     raised: None
-    us: tuple[float, ...] = Field((), max_length=BATCH)
+    us: Annotated[tuple[float, ...], FailFast(), Field(max_length=BATCH)] = ()
     starved: int = Field(0, ge=0, le=BATCH)
-    clocks: tuple[tuple[int, int], ...] = Field((), max_length=BATCH)
+    clocks: Annotated[tuple[tuple[int, int], ...], FailFast(), Field(max_length=BATCH)] = ()
+
+
+class _OutputsClaim(Frozen):
+    """What some calls of a batch returned, as the answer to a call has it."""
+
+    raised: None
+    calls: Annotated[tuple[CallClaim, ...], FailFast(), Field(min_length=1, max_length=BATCH)]
+
+
+class _RaisedClaim(Frozen):
+    """Any other answer."""
+
+    raised: Raised
+    unusable: bool = False
 
 
 class RemoteTimer:
-    """One worker that times. Every method raises Stopped, wire.WireError, or ValidationError."""
+    """One worker that times. Every method raises Stopped, wire.WireError, or ValueError."""
 
     def __init__(self, worker: Worker, job: Job, seconds: float) -> None:
         """``seconds`` is how long it has for one answer."""
@@ -52,21 +67,25 @@ class RemoteTimer:
     def load(self) -> None:
         """Wait until the worker is confined, then have it load the candidate. Raises SpawnFailed too."""
         self._worker.hello(HELLO_S)
-        self._message(self._job.load_request(), [self._job.source], 0, "loading it")
+        message = self._message(self._job.load_request(), [self._job.source], 0, "loading it")
+        _, unsupported = self._job.loaded(message)
+        if unsupported:
+            raise Stopped(f"loading it: {unsupported}")
 
     def do(self, action: str, parts: Sequence[Any] = (), **fields: Any) -> Done:
         """Anything that takes no samples."""
-        return Done.model_validate(self._act(action, parts, 0, fields).header)
+        return read(Done, self._act(action, parts, 0, fields).header)
 
     def sample(self, order: Sequence[int]) -> SampleClaim:
         """One sample for each buffer of ``order``."""
-        return SampleClaim.model_validate(self._act("sample", [], 0, {"order": list(order)}).header)
+        return read(SampleClaim, self._act("sample", [], 0, {"order": list(order)}).header)
 
     def outputs(self, positions: Sequence[int], output_bytes: int) -> tuple[CellClaim, memoryview]:
         """What some calls of the last samples returned, each in at most so many bytes."""
         fields = {"positions": positions, "output_bytes": output_bytes}
         message = self._act("outputs", [], output_bytes * len(positions), fields)
-        return CellClaim.model_validate({"calls": message.header["calls"]}), memoryview(message.payload)
+        calls = read(_OutputsClaim, message.header).calls
+        return CellClaim(calls=calls), memoryview(message.payload)
 
     def _act(self, action: str, parts: Sequence[Any], payload: int, fields: dict[str, Any]) -> wire.Message:
         return self._message({"op": "time", "action": action, **fields}, parts, payload, action)
@@ -77,6 +96,6 @@ class RemoteTimer:
         limits = wire.Limits(header_bytes=HEADER_BYTES, payload_bytes=payload)
         message = self._worker.ask(header, parts, seconds=self._seconds, limits=limits)
         if message.header.get("raised") is not None:
-            raised = Raised.model_validate(message.header["raised"]).outcome()
+            raised = read(_RaisedClaim, message.header).raised.outcome()
             raise Stopped(f"{during}: {raised.error}")
         return message

@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from bundler.judge.claims import Raised
+from bundler.model.base import Frozen
 from bundler.model.experiment import Candidate, Case, Experiment, Language
-from bundler.model.outcome import Crashed, Failed, Mark, NotRun, Outcome, Passed, TimedOut, Why
+from bundler.model.outcome import Crashed, Failed, Mark, Outcome, Passed, Phase, Shown, TimedOut
+from bundler.replay import without
 from bundler.replay.allowance import Allowance
+from bundler.replay.answers import first_fault, read
 from bundler.replay.process import HELLO_S, Ended, Refused, SpawnFailed, Worker
 from bundler.replay.zygote import Zygote
 from bundler.worker import wire
@@ -23,11 +26,15 @@ HEADER_BYTES = 4 << 20
 
 
 class Lost(Exception):
-    """The worker cannot go on: with an outcome, or None where how it ended is the outcome."""
+    """The worker cannot go on: with an outcome, or None where how it ended is the outcome.
 
-    def __init__(self, outcome: Outcome | None) -> None:
+    ``decide`` gives the outcome where that can be told only once the worker has ended and holds nothing.
+    """
+
+    def __init__(self, outcome: Outcome | None, decide: Callable[[], Outcome] | None = None) -> None:
         super().__init__()
         self.outcome = outcome
+        self.decide = decide
 
 
 class _ImportFailed(Exception):
@@ -36,6 +43,20 @@ class _ImportFailed(Exception):
     def __init__(self, outcome: Outcome) -> None:
         super().__init__()
         self.outcome = outcome
+
+
+class Loaded(Frozen):
+    """A worker's answer once it has loaded a candidate in Triton, whose code has run by then."""
+
+    raised: Raised | None = None
+    versions: dict[str, Shown] = Field({}, max_length=16)
+    """For whoever reads the wire: the judge has its own."""
+
+
+class LoadedCuda(Loaded):
+    """The same of CUDA C++, of which nothing has run."""
+
+    unsupported: Shown = ""
 
 
 @dataclass(frozen=True)
@@ -51,6 +72,16 @@ class Job:
     def language(self) -> Language:
         """What the candidate is written in."""
         return self.experiment.language_of(self.candidate.arm)
+
+    def loaded(self, message: wire.Message) -> tuple[Raised | None, str]:
+        """What a worker says that has loaded the source: what was raised, why the host does not support it.
+
+        Raises ValueError where it says anything else.
+        """
+        if self.language is Language.CUDA:
+            cuda = read(LoadedCuda, message.header)
+            return cuda.raised, cuda.unsupported
+        return read(Loaded, message.header).raised, ""
 
     def load_request(self) -> dict[str, Any]:
         """What a worker is told of the source that it loads."""
@@ -152,7 +183,7 @@ class _Line:
             self.end()
         fresh = self._worker is None
         try:
-            return self._unless_it_took_all(ask(self._worker or self._start(), unit))
+            return self._unless_it_took_all(self._asked(ask, self._worker or self._start(), unit))
         except _ImportFailed as failed:
             self._import_failed = failed.outcome
             return self._unless_it_took_all(dict.fromkeys(unit.grounds, failed.outcome))
@@ -166,6 +197,14 @@ class _Line:
         self.ruined = not fresh
         return None if again else dict.fromkeys(unit.grounds, outcome)
 
+    def _asked(self, ask: Ask, worker: Worker, unit: Unit) -> Mapping[str, Outcome]:
+        """What ``ask`` gives. While a candidate's process is there, it may be what has all the threads."""
+        try:
+            return ask(worker, unit)
+        except SpawnFailed as reason:
+            text = f"while its process was there, {reason}"[:2000]
+            raise Lost(Failed(phase=Phase.RUN, error=text, resource="no-process")) from None
+
     def _unless_it_took_all(self, outcomes: Mapping[str, Outcome]) -> Mapping[str, Outcome]:
         """``outcomes``; a process that says that the host starts no more is ended before that is tried."""
         if lacked_a_process(outcomes):
@@ -175,7 +214,8 @@ class _Line:
     def _lost(self, lost: Lost) -> Outcome:
         """The outcome of a unit whose process is lost; how that ended says it where nothing else does."""
         ended = self.end()
-        return lost.outcome or Crashed(detail=ended.over or ended.detail)
+        outcome = lost.decide() if lost.decide else lost.outcome
+        return outcome or Crashed(detail=ended.over or ended.detail)
 
     def _start(self) -> Worker:
         """A process that has loaded the candidate; one that does not survive that is not tried again."""
@@ -194,11 +234,11 @@ class _Line:
         with lost_when(worker, seconds):
             limits = wire.Limits(header_bytes=HEADER_BYTES)
             message = worker.ask(header, [self._job.source], seconds=seconds, limits=limits)
-            if message.header.get("raised") is not None:
-                raise _ImportFailed(Raised.model_validate(message.header["raised"]).outcome())
-            if unsupported := message.header.get("unsupported"):
-                reason = NotRun(why=Why.UNSUPPORTED_HOST, detail=str(unsupported)[:1000])
-                raise _ImportFailed(reason)
+            raised, unsupported = self._job.loaded(message)
+        if raised is not None:
+            raise _ImportFailed(raised.outcome())
+        if unsupported:
+            raise _ImportFailed(without.unsupported(self._zygote, self._job.allowance, unsupported))
 
     def end(self) -> Ended:
         """End the process that is there, and keep what it printed."""
@@ -222,5 +262,5 @@ def lost_when(worker: Worker, seconds: float) -> Iterator[None]:
         raise Lost(None) from None
     except (wire.WireError, ValidationError, ValueError, KeyError, TypeError) as error:
         worker.kill()
-        text = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        text = first_fault(error) if isinstance(error, ValidationError) else str(error)
         raise Lost(Crashed(detail=f"its answer broke the protocol: {text[:300]}")) from None

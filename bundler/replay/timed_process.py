@@ -17,6 +17,7 @@ from bundler.model.experiment import Case, Experiment, Ground
 from bundler.model.host import Gpu
 from bundler.model.outcome import Passed, Wrong, kind
 from bundler.model.timing import MAX_SAMPLES, ClockProbe, HostSample, ProcessTiming, Stopwatch
+from bundler.replay.answers import OutOfForm, first_fault
 from bundler.replay.execute import deriving, launching
 from bundler.replay.oracle import CaseData, DeriveFailed, Oracle
 from bundler.replay.process import SpawnFailed
@@ -226,5 +227,7 @@ class TimedProcess:
 
 def _said(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        return f"its answer broke the protocol: {error.errors()[0]['msg']}"
+        return f"its answer broke the protocol: {first_fault(error)}"
+    if isinstance(error, OutOfForm):
+        return f"its answer broke the protocol: {error}"
     return str(error) or type(error).__name__

@@ -78,6 +78,8 @@ class Server:
             return _probe(), []
         if request["op"] == "fit":
             return self._fit(request), []
+        if request["op"] == "supports":
+            return _supports(), []
         if request["op"] == "load":
             if request.get("language") == "cuda":
                 return self._load_cuda(payload.tobytes(), request), []
@@ -240,6 +242,15 @@ def _probe() -> Header:
         return {"why_not": f"torch sees no device: {str(error)[:300]}"}
     name = torch.cuda.get_device_name()
     return {"name": name, "sm": 10 * major + minor, "free_bytes": free, "total_bytes": total}
+
+
+def _supports() -> Header:
+    """Whether CUDA C++ can be run on the device, said by a process that has no candidate."""
+    cuda = _cuda_support()
+    if isinstance(cuda, str):
+        return {"unsupported": cuda}
+    major, minor = torch.cuda.get_device_capability()
+    return {"unsupported": cuda.nvrtc.unsupported(10 * major + minor)}
 
 
 def _import(path: Path) -> ModuleType:

@@ -31,6 +31,8 @@ class Server:
             self._options = request["options"]
             self._parameters = request.get("parameters", ())
             return {"raised": None}, []
+        if request["op"] == "supports":
+            return {"unsupported": nvrtc.unsupported(int(request["sm"]))}, []
         return self._compile(int(request["sm"]))
 
     def _compile(self, sm: int) -> tuple[Header, list[bytes]]:

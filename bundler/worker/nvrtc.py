@@ -61,6 +61,11 @@ def version() -> str:
     return f"{major}.{minor}"
 
 
+def unsupported(sm: int) -> str:
+    """Why this NVRTC does not compile for an architecture; empty where it does."""
+    return "" if sm in _architectures() else f"NVRTC {version()} compiles for no sm_{sm}"
+
+
 def compile_source(
     source: bytes, entry: str, sm: int, options: Sequence[str], parameters: Parameters = ()
 ) -> Compiled:
@@ -68,8 +73,8 @@ def compile_source(
 
     ``parameters``: how the kernel will be called; one that takes others is refused. Empty: not looked at.
     """
-    if sm not in _architectures():
-        raise Unsupported(f"NVRTC {version()} compiles for no sm_{sm}")
+    if reason := unsupported(sm):
+        raise Unsupported(reason)
     if b"\0" in source:
         raise CompileFailed("the source has a NUL byte")
     every = [f"--gpu-architecture=sm_{sm}", *_FIXED, *_include_options(), *options]

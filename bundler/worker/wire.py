@@ -20,6 +20,8 @@ from typing import Any, NoReturn
 MAGIC = b"BNDL"
 NUMBER = "number"
 """The header's key for a request's number, which the answer repeats: a stale answer is known as such."""
+MOST_KEYS = 256
+"""Of one object of a header; each one that nobody knows would be a fault of its own."""
 _PREFIX = struct.Struct("<4sIQ")
 _CHUNK_BYTES = 1 << 20
 
@@ -42,6 +44,8 @@ class Limits:
 
     header_bytes: int = 1 << 20
     payload_bytes: int = 0
+    values: int = 100_000
+    """Of the header's JSON, counted before it is parsed: two bytes of text are a hundred as an object."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +72,32 @@ def decode_prefix(prefix: bytes, limits: Limits) -> tuple[int, int]:
     return header_bytes, payload_bytes
 
 
-def decode_header(text: bytes | bytearray) -> dict[str, Any]:
-    """The JSON object in ``text``; raise WireError when it is anything else, or too deep for Python."""
+def decode_header(text: bytes | bytearray, values: int = Limits.values) -> dict[str, Any]:
+    """The JSON object in ``text``; raise WireError when it is anything else, or too deep for Python.
+
+    So is one of over ``values`` values, and an object in it of over ``MOST_KEYS`` keys or with a key twice.
+    """
+    there = sum(map(text.count, (b",", b"[", b"{")))
+    if there > values:
+        raise WireError(f"a header of about {there} values is over the limit of {values}")
     try:
-        header = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        header = json.loads(
+            text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_object
+        )
     except (ValueError, RecursionError) as error:
         raise WireError(f"the header is no JSON: {error}") from None
     if not isinstance(header, dict):
         raise WireError(f"the header is of type {type(header).__name__}, not an object")
     return header
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > MOST_KEYS:
+        raise ValueError(f"an object has {len(pairs)} keys, over {MOST_KEYS}")
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("an object gives one key twice")
+    return value
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -114,7 +135,7 @@ def receive(fd: int, limits: Limits, *, deadline: float | None = None, watch: in
     """
     reader = _Reader(fd, deadline, watch)
     header_bytes, payload_bytes = decode_prefix(bytes(reader.exactly(_PREFIX.size)), limits)
-    header = decode_header(reader.exactly(header_bytes))
+    header = decode_header(reader.exactly(header_bytes), limits.values)
     return Message(header, reader.exactly(payload_bytes))
 
 

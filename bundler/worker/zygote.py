@@ -197,7 +197,7 @@ def _settle(request: dict[str, Any], fds: list[int]) -> None:
 
 
 def _serve(server: Server) -> None:
-    limits = wire.Limits(header_bytes=64 << 20, payload_bytes=1 << 40)
+    limits = wire.Limits(header_bytes=64 << 20, payload_bytes=1 << 40, values=64 << 20)
     while True:
         message = wire.receive(_REQUESTS_FD, limits)
         header, parts = server.answer(message)

@@ -118,6 +118,10 @@ CORPUS: tuple[Entry, ...] = (
     _everywhere("forge-huge-lengths", "crashed"),
     _everywhere("forge-deep-json", "crashed"),
     _everywhere("forge-half-a-frame", "crashed"),
+    _everywhere("forge-many-faults", "crashed"),
+    # What would make it not-run: what a process says that has run it is believed only where it then fails.
+    _everywhere("forge-unsupported", "crashed"),
+    Entry("forge-no-room", PLAIN, ("failed (run)",), ("crashed",), ("failed (run)",)),
     _everywhere("forge-nan-claim", "crashed"),
     _nothing_launched("forge-files", "wrong (values)"),
     _everywhere("stale-file", "crashed", group=LATER),

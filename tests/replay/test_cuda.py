@@ -22,6 +22,7 @@ from bundler.replay.allowance import Allowance
 from bundler.replay.compile import KernelTable
 from bundler.replay.cuda_compile import launched, run_cuda_units
 from bundler.replay.oracle import CaseData
+from bundler.replay.process import Refused
 from bundler.replay.replay import replay
 from bundler.replay.request import Request, Watch
 from bundler.replay.runner import Job, Session, Unit
@@ -182,6 +183,30 @@ def test_what_a_worker_may_answer(tmp_path: Path, answer: wire.Message, expected
 
     answers = _run(Toy(tmp_path), FakeZygote(behaviour), ("compile:sm_90",))
     assert {type(row["compile:sm_90"]) for row in answers.values()} == {expected}
+
+
+@pytest.mark.parametrize(
+    ("without_it", "expected"),
+    [("", Crashed), ("NVRTC 12.6 compiles for no sm_90", NotRun), ("no answer", Refused)],
+)
+@pytest.mark.parametrize("at", ["load", "compile"])
+def test_that_a_host_does_not_support_it_is_asked_of_a_process_without_it(
+    tmp_path: Path, at: str, without_it: str, expected: type
+) -> None:
+    def behaviour(header: dict[str, Any], worker: FakeWorker) -> wire.Message:
+        if header["op"] == "supports":
+            assert worker.number > 0
+            if without_it == "no answer":
+                raise wire.PeerGone
+            return wire.Message({"unsupported": without_it})
+        if header["op"] == at:
+            return wire.Message({"raised": None, "unsupported": "believe me"})
+        return _made(header, worker)
+
+    zygote = FakeZygote(behaviour)
+    answers = _run(Toy(tmp_path), zygote, ("compile:sm_90",))
+    assert {type(row["compile:sm_90"]) for row in answers.values()} == {expected}
+    assert all(worker.closed for worker in zygote.workers)
 
 
 @pytest.mark.parametrize(("sm", "most"), [(75, 64), (90, 227), (120, 99)])

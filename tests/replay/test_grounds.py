@@ -15,7 +15,7 @@ from bundler.replay import device, execute
 from bundler.replay.compile import Assembler, KernelClaim, KernelTable
 from bundler.replay.oracle import CaseData
 from bundler.replay.process import SpawnFailed
-from bundler.replay.runner import Job, Lost, Session, Unit
+from bundler.replay.runner import Job, Lost, Session, Unit, run_units
 from bundler.worker import wire
 from tests.replay.fakes import FakeWorker, FakeZygote
 
@@ -51,7 +51,8 @@ def _outcome(job: Job, zygote: FakeZygote) -> Outcome:
     try:
         return ask(zygote.spawn(job.allowance), unit)["interpreter"]
     except Lost as lost:
-        return lost.outcome or Crashed(detail="")
+        outcome = lost.decide() if lost.decide else lost.outcome
+        return outcome or Crashed(detail="")
 
 
 def test_a_right_answer(job: Job) -> None:
@@ -74,14 +75,19 @@ def test_an_undefined_load_is_marked(job: Job) -> None:
 )
 def test_whose_memory_it_is(job: Job, fits: str | None, expected: type) -> None:
     def behaviour(header: dict[str, Any], worker: FakeWorker) -> dict[str, Any]:
+        if header["op"] == "load":
+            return {}
         if header["op"] == "fit":
+            assert zygote.workers[0].closed  # what it held is free before another asks
             return {"no_memory": fits}
         return {"no_memory": "no room, believe me"}
 
     zygote = FakeZygote(behaviour)
-    outcome = _outcome(job, zygote)
+    ask = execute.caller(job, FakeOracle(), Session(), zygote, on_device=False)  # type: ignore[arg-type]
+    units = [Unit(job.experiment.expand()[0], ("interpreter",))]
+    ((_, outcomes),) = run_units(job, zygote, units, ask, Session())  # type: ignore[arg-type]
+    outcome = outcomes["interpreter"]
     assert type(outcome) is expected
-    assert zygote.workers[0].killed  # what it held is free before another asks
     if isinstance(outcome, Failed):
         assert outcome.resource == "out-of-memory"
     else:
@@ -95,8 +101,10 @@ def test_where_that_cannot_be_told_it_is_infrastructure(job: Job) -> None:
     zygote.refusals = 1
     with pytest.raises(Lost) as lost:
         ask(worker, Unit(job.experiment.expand()[0], ("interpreter",)))
-    assert isinstance(lost.value.outcome, NotRun)
-    assert lost.value.outcome.why is Why.INFRASTRUCTURE
+    assert lost.value.decide
+    outcome = lost.value.decide()
+    assert isinstance(outcome, NotRun)
+    assert outcome.why is Why.INFRASTRUCTURE
 
 
 def test_the_judges_own_want_of_memory_is_no_failure(job: Job) -> None:
@@ -156,6 +164,24 @@ def test_kernels_that_were_not_sent_are_refused(job: Job) -> None:
     with pytest.raises(Lost) as lost:
         ask(zygote.spawn(job.allowance), Unit(job.experiment.expand()[0], ("compile:sm_90",)))
     assert "kernel 5 was not sent" in str(lost.value.outcome)
+
+
+@pytest.mark.parametrize(("refusals", "expected"), [(1, Passed), (2, NotRun)])
+def test_where_nothing_assembles_it_is_tried_once_the_candidate_has_ended(
+    job: Job, refusals: int, expected: type
+) -> None:
+    """It may have had all the processes; what it sent is judged without it."""
+    kernel = CLAIM.model_dump()
+    answer = wire.Message(
+        {"architectures": [{"sm": 90, "raised": None, "kernels": [0]}], "kernels": [kernel]}, b"ptx"
+    )
+    zygote = FakeZygote(lambda header, worker: {} if header["op"] == "load" else answer)
+    assembling = FakeZygote(lambda header, worker: _assembled(), refusals=refusals)
+    ask = compile_ground.compiler(job, FakeOracle(), Assembler(assembling), KernelTable())  # type: ignore[arg-type]
+    units = [Unit(job.experiment.expand()[0], ("compile:sm_90",))]
+    ((_, outcomes),) = run_units(job, zygote, units, ask, Session())  # type: ignore[arg-type]
+    assert isinstance(outcomes["compile:sm_90"], expected)
+    assert zygote.workers[0].closed
 
 
 def test_equal_kernels_are_one() -> None:

@@ -68,6 +68,23 @@ def test_a_task_that_fails_stops_the_others() -> None:
     assert not killed
 
 
+class Panic(BaseException):
+    """As pyo3's PanicException: no ``Exception``."""
+
+
+@pytest.mark.parametrize("error", [MemoryError(), Panic("PyObject pointer is null")])
+def test_a_judge_that_breaks_ends_the_replay_and_waits_for_nothing(error: BaseException) -> None:
+    stop, gone = threading.Event(), threading.Event()
+
+    def breaks() -> None:
+        raise error
+
+    with pytest.raises(UnavailableError, match=r"the judge's own process failed: (MemoryError|PyObject)"):
+        run_all([breaks, lambda: gone.wait(20) and None], 2, stop, gone.set)
+    assert stop.is_set()
+    assert gone.is_set()
+
+
 def test_a_process_that_may_have_no_threads_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bundler.model.outcome import Crashed, Failed, Mark, NotRun, Outcome, Passed, Phase, TimedOut, Why
-from bundler.replay.process import Ended
+from bundler.replay.process import Ended, SpawnFailed
 from bundler.replay.runner import Job, Lost, Session, Unit, lost_when, run_units
 from bundler.worker import wire
 from tests.replay.fakes import FakeWorker, FakeZygote
@@ -163,6 +163,29 @@ def test_a_process_that_cannot_be_started_is_never_the_candidates_fault(job: Job
     assert isinstance(outcomes["n=1"], NotRun)
     assert outcomes["n=1"].why is Why.INFRASTRUCTURE
     assert outcomes["n=2"] == outcomes["n=3"] == Passed()
+
+
+def test_a_candidate_in_triton_cannot_say_that_its_host_is_unsupported(job: Job) -> None:
+    """Its code has run by then, and may have changed what the worker says."""
+    said = {"raised": None, "versions": {}, "unsupported": "NVRTC could not be loaded"}
+    outcomes = _run(job, FakeZygote(lambda header, worker: said if header["op"] == "load" else {}))
+    assert {type(outcome) for outcome in outcomes.values()} == {Crashed}
+
+
+def test_threads_that_lack_while_a_candidate_is_there_may_be_its_own(job: Job) -> None:
+    """It is tried again in a process of its own; what the host says once that has ended is for the pool."""
+
+    def behaviour(header: dict[str, Any], worker: FakeWorker) -> dict[str, Any]:
+        if header.get("case") == "n=2":
+            raise SpawnFailed("this process could start no thread more")
+        return {}
+
+    zygote = FakeZygote(behaviour)
+    outcomes = _run(job, zygote)
+    assert (outcomes["n=1"], outcomes["n=3"]) == (Passed(), Passed())
+    assert isinstance(outcomes["n=2"], Failed)
+    assert outcomes["n=2"].resource == "no-process"
+    assert len(zygote.workers) == 3
 
 
 def test_after_a_device_fault_only_the_culprit_is_blamed(job: Job) -> None:

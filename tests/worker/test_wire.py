@@ -97,6 +97,19 @@ def test_a_huge_integer_is_a_wire_error() -> None:
         _receive(_frame(b'{"a":' + b"9" * 50_000 + b"}"), limits)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b'{"a":[' + b"{}," * 60_000 + b"0]}", "values is over the limit of 100000"),
+        (b"{" + b",".join(b'"%x":0' % n for n in range(300)) + b"}", "300 keys"),
+        (b'{"a":0,"a":1}', "one key twice"),
+    ],
+)
+def test_what_would_cost_much_as_objects_is_a_wire_error(text: bytes, says: str) -> None:
+    with pytest.raises(wire.WireError, match=says):
+        _receive(_frame(text), wire.Limits(header_bytes=1 << 20))
+
+
 @given(st.binary(max_size=300))
 def test_any_bytes_are_a_message_or_a_wire_error(data: bytes) -> None:
     try:
