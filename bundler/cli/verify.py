@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -64,16 +65,20 @@ def verify(
     out.quiet = interrupts.for_another()
     errors = console(stderr=True)
     save = _saver(json_)
-    with progress.stepping(errors) as step:
+    with contextlib.ExitStack() as bar:
         how = Options(
             engine=engine,
             gpu=gpu,
-            watch=Watch(step, save if json_ not in (None, "-") else lambda evidence: None),
+            watch=Watch(
+                bar.enter_context(progress.stepping(errors)),
+                save if json_ not in (None, "-") else lambda evidence: None,
+            ),
             say=lambda line: errors.print(Text(plain(line), "dim")),
             own_replayer=own_replayer,
         )
         verified = targets_of(context).verified
         with verified(target or default_target(), selection.request, how) as replayed:
+            bar.close()  # it is drawn over whatever is printed beside it
             try:
                 save(replayed.evidence)
             finally:  # a disk that has filled up since hides no verdict

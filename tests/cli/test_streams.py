@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -206,3 +208,33 @@ def test_a_replay_that_is_killed_leaves_its_last_checkpoint(slow: Small) -> None
     process.kill()
     assert ended(process)[0] == -signal.SIGKILL
     _left(slow)
+
+
+def _on_a_terminal(arguments: list[str], cwd: Path) -> str:
+    """All that a command writes to a terminal, control sequences included."""
+    master, terminal = pty.openpty()
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "100"}
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], cwd=cwd, env=env, stdin=terminal, stdout=terminal, stderr=terminal
+    )
+    os.close(terminal)
+    written = b""
+    with contextlib.suppress(OSError):  # the end of a terminal is an error
+        while data := os.read(master, 1 << 16):
+            written += data
+    os.close(master)
+    process.wait(timeout=120)
+    return written.decode()
+
+
+@pytest.mark.torch
+def test_the_bar_is_gone_before_the_report(small: Small) -> None:
+    """Two grounds have two bars, which are wiped by moving the cursor up: not over what was printed."""
+    folder = str(small.write())
+    grounds = ["--ground", "interpreter", "--ground", "compile", "--arch", "90"]
+    written = _on_a_terminal(["verify", folder, "--no-gpu", "--engine", "host", *grounds], small.root)
+    bars, _, report = written.partition("Cells passed of cells that ran")
+    assert "\x1b[1A" in bars
+    assert "NOTHING RECORDED YET" in report
+    assert "\x1b[1A" not in report
+    assert "\x1b[2K" not in report
