@@ -23,7 +23,7 @@ from bundler.report.pages import error_charts
 from tests.report.browser import Browser, axe_finds_nothing, read, served
 from tests.report.test_markdown import GPU, MARKUP, PLAN
 from tests.report.test_terminal import FORGERIES
-from tests.small import PASSED, UNCOMPILABLE, Small, answer, evidence, ground
+from tests.small import PASSED, UNCOMPILABLE, WRONG_VALUES, Small, answer, evidence, ground
 
 ROW_MAX = Path(__file__).parents[2] / "proof/portability/row-max"
 TOLERANT = {"atol": 1e-6, "rtol": 1e-5, "nan": "forbidden", "reason": "rounding"}
@@ -151,7 +151,8 @@ def test_cases_that_look_alike_are_one_row_and_cases_of_which_nothing_ran_none(s
     small.declared["cases"] = [{"id": "n={n}", "axes": [[{"n": n} for n in range(1, 6)]]}]
     loaded = small.load()
     unrun = NotRun(why=Why.NO_LAUNCH)
-    mixed = {c: {f"n={n}": Passed() if n < 3 else unrun for n in range(1, 6)} for c in loaded.sources}
+    ran = {c: WRONG_VALUES if c.startswith("control-wrong") else Passed() for c in loaded.sources}
+    mixed = {c: {f"n={n}": it if n < 3 else unrun for n in range(1, 6)} for c, it in ran.items()}
     grounds = {"device": ground(loaded, mixed), "compile:sm_90": ground(loaded)}
     facts = gather(loaded, [("x.json", evidence(loaded, grounds))])
     device, compiled = (heat_map(facts, column) for column in facts.columns)
@@ -172,7 +173,8 @@ def test_an_experiment_without_evidence_has_a_page(small: Small) -> None:
 
 def test_what_is_shown_of_a_plan_that_was_not_kept(deviating: Facts) -> None:
     text = "".join(Parsed(page(deviating)).text)
-    assert "The skill breaks 2 of 2 cases on a GPU (NVIDIA GeForce RTX 3050 Laptop GPU)" in text
+    assert "1 of 1 without the skill and 0 of 1 with the skill 0.1.0 are right" in text
+    assert "on a GPU (NVIDIA GeForce RTX 3050 Laptop GPU)" in text
     assert "Tesla T4" in text
     assert "The T4 was not to be had." in text
     assert "no note" in text
@@ -291,7 +293,7 @@ def test_every_sign_can_be_drawn(small: Small) -> None:
     outcomes = {
         "without-skill/01": {"n=1": UNCOMPILABLE, "n=100": NotRun(why=Why.NEEDS)},
         "with-skill/01": {"n=1": Crashed(detail="x"), "n=100": TimedOut(limit_seconds=1)},
-        "control-right/control-right": {"n=1": Unstable(detail="x")},
+        "control-wrong/control-wrong": {"n=1": Unstable(detail="x")},
     }
     facts = gather(loaded, [("x.json", evidence(loaded, {"device": ground(loaded, outcomes)}))])
     assert len(plots.files(facts)) == 3
@@ -331,11 +333,13 @@ def test_a_reader_sees_headline_matrix_and_deviations(facts: Facts, window: Brow
         assert cells == ["✓ 108/108", "✓ 105/105", "✓ 102/102"]
         assert deviations == []
     else:
-        assert headline.startswith("The skill breaks 2 of 2 cases on a GPU (NVIDIA GeForce RTX 3050")
+        assert headline.startswith("Of the kernels that the model wrote, 1 of 1 without the skill and 0 of 1")
         assert cells == ["✗ 0/2"]
-        assert [line.split("\t")[:3] for line in deviations] == [
-            ["hardware", "Tesla T4", "NVIDIA GeForce RTX 3050 Laptop GPU"],
-            ["runs", "4", "2"],
+        assert [" ".join(line.split()) for line in deviations] == [
+            "hardware Tesla T4 NVIDIA GeForce RTX 3050 Laptop GPU timing",
+            "the author's note The T4 was not to be had.",
+            "runs 4 2 not said",
+            "no note of the author's",
         ]
 
 
@@ -351,6 +355,31 @@ def test_the_page_does_not_scroll_sideways(facts: Facts, window: Browser, tmp_pa
         "return [innerWidth, document.documentElement.scrollWidth, document.body.scrollWidth]"
     )
     assert widths == [width, width, width]
+
+
+@pytest.mark.browser
+def test_a_phone_shows_every_note_whole(small: Small, window: Browser, tmp_path: Path) -> None:
+    note = (
+        "The T4 was not to be had, and what this laptop's GPU says of the timings is that they are its own."
+    )
+    (tmp_path / "report.html").write_text(page(_deviating(small, note)))
+    window.size(390, 844)
+    window.open((tmp_path / "report.html").as_uri())
+    right, wide = window.run(
+        "const t = document.querySelector('.deviations');"
+        "return [Math.max(...[...t.querySelectorAll('td')].map(c => c.getBoundingClientRect().right)),"
+        " Math.max(...[...t.querySelectorAll('th,td')].map(c => c.scrollWidth - c.clientWidth))]"
+    )
+    assert right <= 390
+    assert wide <= 0
+    assert any(note in text for text in read(window, ".deviations td"))
+
+
+def _deviating(small: Small, note: str) -> Facts:
+    small.declared["plan"] = PLAN
+    small.declared["deviations"] = [{"field": "hardware", "note": note, "load_bearing": "timing"}]
+    small.record(evidence(small.load(), {"device": ground(small.load())}, host=GPU), "laptop")
+    return gather(small.load())
 
 
 @pytest.mark.browser
