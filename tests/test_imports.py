@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "bundler"
 ORDER = (
     {"errors", "digest"},
-    {"interrupts"},
+    {"interrupts", "names", "strict_json"},
     {"files", "model"},
     {"experiment", "oci", "host", "skills", "judge", "timing"},
     {"runtime", "bundle"},

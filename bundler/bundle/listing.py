@@ -10,19 +10,22 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
+from bundler import strict_json
 from bundler.digest import Digest
 from bundler.errors import BadBundle, UnavailableError
 from bundler.experiment.load import Loaded, load
-from bundler.model.base import Frozen, Id
+from bundler.model.base import Foreign, Id
 
 CONTENTS = "bundle.json"
 SCHEMA = "bundler/bundle/1"
 PASSED_OVER = frozenset({"__pycache__", ".git", ".gitignore", ".gitattributes", ".gitkeep", ".gitmodules"})
 """Names that no bundle has: what Python and Git leave in a folder that they worked in."""
+MAX_FILES = 20_000
+"""As many as are unpacked of a layer."""
 _AGAIN = "this bundle was tampered with or damaged; ask its author for it again, and compare the digest"
 
 
-class Contents(Frozen):
+class Contents(Foreign):
     """The list of a bundle's files: whatever is not as listed makes it no bundle."""
 
     schema_: Literal["bundler/bundle/1"] = Field(alias="schema")
@@ -56,15 +59,25 @@ def open_bundle(folder: Path) -> Loaded:
 
 def _read_contents(folder: Path) -> Contents:
     path = folder / CONTENTS
+    name = repr(str(path))
     try:
-        return Contents.model_validate_json(path.read_bytes())
+        value = strict_json.decode(_read(path), name=name)
+        listed = value.get("files") if isinstance(value, dict) else None
+        strict_json.as_text_map(listed, f"{name}, 'files'", most=MAX_FILES)
+        return Contents.model_validate(value)
     except OSError as error:
         raise BadBundle(
-            f"{str(path)!r} cannot be read: {error.strerror}",
+            f"{name} cannot be read: {error.strerror}",
             hint="name an image, a tar or a folder that bundler froze, or an experiment's folder",
         ) from None
     except ValidationError as error:
-        raise BadBundle(f"{str(path)!r} is damaged: {error.errors()[0]['msg']}", hint=_AGAIN) from None
+        raise BadBundle(f"{name} is damaged: {error.errors()[0]['msg']}", hint=_AGAIN) from None
+
+
+def _read(path: Path) -> bytes:
+    """At most a byte more than is taken."""
+    with path.open("rb") as stream:
+        return stream.read(strict_json.MAX_BYTES + 1)
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -86,7 +99,7 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
 def _compare(listed: Mapping[str, Digest], found: Mapping[str, Path]) -> None:
     for path in sorted(listed.keys() | found.keys()):
         if path not in found:
-            raise BadBundle(f"{path!r} is listed and not there", hint=_AGAIN)
+            raise BadBundle(f"{path[:400]!r} is listed and not there", hint=_AGAIN)
         if path not in listed:
             raise BadBundle(f"{path!r} is there and not listed", hint=_AGAIN)
         if listed[path] != (has := _digest(found[path])):

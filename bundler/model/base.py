@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    StringConstraints,
+    model_validator,
+)
+from pydantic_core import CoreSchema
 
 _INTEGERS = 1 << 64
 """No integer of a file is as large: one of a thousand digits is no number that arithmetic is safe with."""
@@ -29,6 +38,44 @@ class Frozen(BaseModel):
             if type(value) is int and not -_INTEGERS < value < _INTEGERS:
                 raise ValueError(f"{name} is an integer of over 64 bits")
         return self
+
+
+def _fail_fast(schema: Any) -> None:
+    """Set ``fail_fast``, which pydantic itself offers for lists alone, on every container in ``schema``."""
+    if isinstance(schema, dict):
+        if schema.get("type") in ("dict", "list", "tuple", "set", "frozenset"):
+            schema["fail_fast"] = True
+        inner = list(schema.values())
+    else:
+        inner = list(schema) if isinstance(schema, list | tuple) else []
+    for each in inner:
+        if isinstance(each, dict | list | tuple):
+            _fail_fast(each)
+
+
+_MOST_KEYS = 1_000
+"""No type here has a tenth of them."""
+
+
+class Foreign(Frozen):
+    """What a stranger's file is read into: it stops at the first wrong item of a list or a mapping.
+
+    pydantic keeps a KiB of each problem, so a small file of a million wrong items would take a GiB.
+    """
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        _fail_fast(schema)
+        return schema
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_keys(cls, value: Any) -> Any:
+        """An unknown key is a problem too."""
+        if isinstance(value, dict) and len(value) > _MOST_KEYS:
+            raise ValueError(f"it has {len(value)} keys, over {_MOST_KEYS}")
+        return value
 
 
 def _inside(path: str) -> str:

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, model_validator
 from pydantic.fields import FieldInfo
 
 from bundler.digest import Digest
-from bundler.model.base import Frozen, Id
+from bundler.model.base import Foreign, Frozen, Id
 from bundler.model.host import Host
 from bundler.model.outcome import Outcome, Passed, Shown
 from bundler.model.timing import Timings
@@ -19,7 +19,7 @@ SCHEMA = "bundler/evidence/1"
 GroundName = Annotated[str, StringConstraints(pattern=r"^(device|interpreter|compile:sm_[0-9]{2,3})$")]
 
 
-class Subject(Frozen):
+class Subject(Foreign):
     """What was replayed, so that evidence is never held against something else."""
 
     experiment: Id
@@ -36,7 +36,7 @@ class Subject(Frozen):
     """Whose copy judged: the installed one or the bundle's own, where the replay was told it."""
 
 
-class Kernel(Frozen):
+class Kernel(Foreign):
     """One kernel that a compile ground made."""
 
     name: Shown
@@ -53,7 +53,7 @@ class Kernel(Frozen):
     """CUDA C++ only: of the machine code, which NVRTC makes beside the PTX."""
 
 
-class GroundReport(Frozen):
+class GroundReport(Foreign):
     """One ground: its cells, or why it was not judged."""
 
     status: Literal["judged", "invalid", "not-available"]
@@ -76,7 +76,7 @@ class GroundReport(Frozen):
         return self
 
 
-class Settings(Frozen):
+class Settings(Foreign):
     """What the replay was asked for."""
 
     seed: int
@@ -88,7 +88,7 @@ class Settings(Frozen):
     """Whether slow cells were asked for; None where the experiment has none."""
 
 
-class Evidence(Frozen):
+class Evidence(Foreign):
     """The record of one replay."""
 
     schema_: Literal["bundler/evidence/1"] = Field(alias="schema")

@@ -6,19 +6,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from bundler.model.base import Frozen
+from bundler.model.base import Foreign
 
 Value = bool | int | float | str | tuple[str, ...]
 
 
-class Read(Frozen):
+class Read(Foreign):
     status: Literal["ok"] = "ok"
     value: Value
     call: str
     """The function that answered."""
 
 
-class Unread(Frozen):
+class Unread(Foreign):
     status: Literal["not_supported", "no_permission", "function_missing", "not_available", "error"]
     code: str = ""
     """The library's own code or text."""
@@ -28,7 +28,7 @@ class Unread(Frozen):
 Reading = Annotated[Read | Unread, Field(discriminator="status")]
 
 
-class Gpu(Frozen):
+class Gpu(Foreign):
     """One NVIDIA device, or one MIG slice. Bytes, MHz, W, °C, ns, as the field's name says."""
 
     index: int
@@ -36,7 +36,7 @@ class Gpu(Frozen):
     fields: dict[str, Reading]
 
 
-class Host(Frozen):
+class Host(Foreign):
     """What a replay ran on."""
 
     system: dict[str, Reading]

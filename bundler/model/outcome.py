@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from bundler.model.base import Frozen
+from bundler.model.base import Foreign
 
 MOST_SHOWN = 4000
 Shown = Annotated[str, StringConstraints(max_length=MOST_SHOWN)]
@@ -54,7 +54,7 @@ class Mark(enum.StrEnum):
     RIGHT_ALONE = "ended its process after other cells, right in one of its own"
 
 
-class Passed(Frozen):
+class Passed(Foreign):
     outcome: Literal["passed"] = "passed"
     marks: tuple[Mark, ...] = ()
     error: float | None = None
@@ -66,7 +66,7 @@ class Passed(Frozen):
     None where the two were not compared."""
 
 
-class Wrong(Frozen):
+class Wrong(Foreign):
     outcome: Literal["wrong"] = "wrong"
     marks: tuple[Mark, ...] = ()
     what: Literal["values", "shape", "dtype", "type", "layout", "device", "count", "size", "no-own-kernel"]
@@ -87,7 +87,7 @@ Resource = Literal["out-of-memory", "out-of-resources", "grid-too-large", "no-pr
 """What there was too little of, as the worker claims it; no-process: the host starts no more of them."""
 
 
-class Failed(Frozen):
+class Failed(Foreign):
     outcome: Literal["failed"] = "failed"
     phase: Phase
     error: Shown
@@ -95,24 +95,24 @@ class Failed(Frozen):
     resource: Resource | None = None
 
 
-class Crashed(Frozen):
+class Crashed(Foreign):
     outcome: Literal["crashed"] = "crashed"
     detail: Shown
     """The signal or the exit status."""
 
 
-class TimedOut(Frozen):
+class TimedOut(Foreign):
     outcome: Literal["timed-out"] = "timed-out"
     limit_seconds: float
 
 
-class Unstable(Frozen):
+class Unstable(Foreign):
     outcome: Literal["unstable"] = "unstable"
     """Repeats on the same values disagree by more than the tolerance."""
     detail: Shown
 
 
-class NotRun(Frozen):
+class NotRun(Foreign):
     outcome: Literal["not-run"] = "not-run"
     why: Why
     detail: Shown = ""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from bundler.model.base import Frozen, Id, Name
+from bundler.model.base import Foreign, Frozen, Id, Name
 from bundler.model.cuda import Expression
 from bundler.model.host import Reading
 from bundler.model.outcome import Shown
@@ -50,7 +50,7 @@ class TimingPlan(Frozen):
     cache: Cache = Cache.COLD
 
 
-class ClockProbe(Frozen):
+class ClockProbe(Foreign):
     """A kernel's reading of its SM's clock (``%clock64``) against ``%globaltimer``."""
 
     cycles: int = Field(ge=0)
@@ -62,7 +62,7 @@ class ClockProbe(Frozen):
         return 1000 * self.cycles / self.ns
 
 
-class Stopwatch(Frozen):
+class Stopwatch(Foreign):
     """Seconds by the judge's own clock, around requests that the worker answers once the device is idle."""
 
     calls: int = Field(gt=0)
@@ -79,7 +79,7 @@ class Stopwatch(Frozen):
 Phase = Literal["before", "during", "after"]
 
 
-class HostSample(Frozen):
+class HostSample(Foreign):
     """The device as NVML tells it."""
 
     phase: Phase
@@ -89,7 +89,7 @@ class HostSample(Frozen):
     """Whether NVML's list has the timed process itself; None where that was not asked or not answered."""
 
 
-class ProcessTiming(Frozen):
+class ProcessTiming(Foreign):
     """What one fresh process gave."""
 
     samples_us: tuple[float, ...] = Field((), max_length=MAX_SAMPLES)
@@ -122,7 +122,7 @@ class State(enum.StrEnum):
     """Something that decides could not be read."""
 
 
-class Reason(Frozen):
+class Reason(Foreign):
     """One rule that a timing does not satisfy."""
 
     rule: RuleId
@@ -131,7 +131,7 @@ class Reason(Frozen):
     """Free of the numbers that are withheld."""
 
 
-class TimingVerdict(Frozen):
+class TimingVerdict(Foreign):
     """All reasons, and what a reader of an admissible number has to know beside it."""
 
     state: State
@@ -155,7 +155,7 @@ class TimingVerdict(Frozen):
         return self.withheld + self.undetermined
 
 
-class TimedCell(Frozen):
+class TimedCell(Foreign):
     """One candidate on one case: raw data, which nobody is to quote unless ``verdict`` is admissible."""
 
     candidate: Id
@@ -185,7 +185,7 @@ class TimedCell(Frozen):
         return self
 
 
-class Timings(Frozen):
+class Timings(Foreign):
     """All that one replay timed, on one device."""
 
     gpu: int

@@ -15,7 +15,7 @@ from bundler.oci.image import Image, base_layer_count
 from bundler.oci.layout import all_blobs
 from bundler.oci.manifest import LAYOUT_JSON, index_json
 from bundler.oci.reference import Reference
-from bundler.oci.strict_json import encode
+from bundler.strict_json import encode
 
 BLOBS = "blobs/sha256"
 _ALIGNED_BYTES = 1 << 20

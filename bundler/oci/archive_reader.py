@@ -19,8 +19,8 @@ from bundler.oci.config import MAX_LAYERS, parse_config
 from bundler.oci.image import Image, base_layer_count, make_image
 from bundler.oci.layer import PLAIN, Layer
 from bundler.oci.manifest import load_image
-from bundler.oci.strict_json import MAX_BYTES, as_list, as_object, as_text, as_texts, decode
 from bundler.oci.untar import Kind, Member, read_members
+from bundler.strict_json import MAX_BYTES, as_list, as_object, as_text, as_texts, decode
 
 MAX_MEMBERS = 2048
 """``docker save`` writes four for each layer."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bundler.digest import Digest
-from bundler.oci.strict_json import as_list, as_object, as_text, as_text_map, as_texts, bad, decode, encode
+from bundler.strict_json import as_list, as_object, as_text, as_text_map, as_texts, bad, decode, encode
 
 CREATED = "2020-01-01T00:00:00Z"
 """For every image and every layer; the same moment as ``tar.MODIFIED_S``."""

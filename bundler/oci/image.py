@@ -15,7 +15,7 @@ from bundler.digest import Digest
 from bundler.errors import BadBundle
 from bundler.oci.config import MAX_LAYERS, History, ImageConfig, config_json, parse_config
 from bundler.oci.layer import Layer
-from bundler.oci.strict_json import as_object, as_size, as_texts, decode, encode
+from bundler.strict_json import as_object, as_size, as_texts, decode, encode
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from bundler.digest import Digest
 from bundler.errors import UnavailableError
+from bundler.names import check_names, parents
 from bundler.oci import tar
 from bundler.oci.blob import Blob, Region
 from bundler.oci.files import replacing
-from bundler.oci.names import check_names, parents
 from bundler.oci.stored_gzip import store_gzip
 from bundler.oci.tree import Entry
 

@@ -14,7 +14,7 @@ from bundler.oci.image import Image
 from bundler.oci.layer import Layer
 from bundler.oci.manifest import LAYOUT_JSON, index_json, load_image
 from bundler.oci.reference import Reference
-from bundler.oci.strict_json import MAX_BYTES
+from bundler.strict_json import MAX_BYTES
 
 _HINT = "name a folder that bundler wrote, or write it again"
 

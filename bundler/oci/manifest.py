@@ -16,7 +16,7 @@ from bundler.oci.blob import Blob, read_blob
 from bundler.oci.config import MAX_LAYERS, as_digest, parse_config
 from bundler.oci.image import CONFIG, MANIFEST, Image
 from bundler.oci.layer import GZIP, PLAIN, Layer
-from bundler.oci.strict_json import MAX_BYTES, as_list, as_object, as_size, as_text, bad, decode, encode
+from bundler.strict_json import MAX_BYTES, as_list, as_object, as_size, as_text, bad, decode, encode
 
 INDEX = "application/vnd.oci.image.index.v1+json"
 LAYOUT_JSON = encode({"imageLayoutVersion": "1.0.0"})

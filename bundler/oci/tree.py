@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bundler.errors import BadExperiment, UnavailableError
-from bundler.oci.names import Problem, check_names, path_problem
+from bundler.names import Problem, check_names, path_problem
 
 SKIPPED = frozenset({"__pycache__", ".git", ".gitignore", ".gitattributes", ".gitkeep", ".gitmodules"})
 """An interpreter's cache, and what is Git's own."""

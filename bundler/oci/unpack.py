@@ -12,10 +12,10 @@ from pathlib import Path
 from bundler import interrupts
 from bundler.digest import Digest
 from bundler.errors import BadBundle, UsageError
+from bundler.names import check_names
 from bundler.oci.blob import open_stream, read_blob
 from bundler.oci.files import cannot_write
 from bundler.oci.layer import PLAIN, Layer
-from bundler.oci.names import check_names
 from bundler.oci.stored_gzip import inflate
 from bundler.oci.tree import Entry
 from bundler.oci.untar import Kind, Member, read_members

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from bundler.errors import BadBundle
-from bundler.oci.names import path_problem
+from bundler.names import path_problem
 from bundler.oci.tar import BLOCK_BYTES
 
 _MAX_PAX_BYTES = 64 * 1024

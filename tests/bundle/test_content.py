@@ -10,15 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from bundler import strict_json
 from bundler.bundle.content import BUNDLE_PREFIX, REPLAYER_PREFIX, replayer_entries
 from bundler.bundle.freeze import freeze
-from bundler.bundle.listing import CONTENTS, PASSED_OVER, is_bundle, open_bundle
+from bundler.bundle.listing import CONTENTS, MAX_FILES, PASSED_OVER, is_bundle, open_bundle
 from bundler.bundle.unpack import parts, unpack_experiment, unpack_replayer
 from bundler.digest import Digest
 from bundler.errors import BadBundle, BadEvidence, BadExperiment, UnavailableError
 from bundler.oci.image import Image, append
 from bundler.oci.layer import Layer, build_layer
 from bundler.oci.tree import SKIPPED, Entry
+from bundler.oci.unpack import LIMIT_ENTRIES
 from tests.small import ID, RIGHT, SKILL, Small, evidence, ground
 
 
@@ -120,6 +122,10 @@ def test_no_bundle_has_what_is_passed_over() -> None:
     assert PASSED_OVER == SKIPPED
 
 
+def test_as_many_files_are_listed_as_are_unpacked() -> None:
+    assert MAX_FILES == LIMIT_ENTRIES
+
+
 def test_a_file_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> Iterator[Path]:
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
@@ -129,11 +135,21 @@ def test_a_file_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPat
         open_bundle(folder)
 
 
+def _listing(entries: int) -> str:
+    """Twelve bytes of it are a wrong entry, of which pydantic would keep a KiB."""
+    return json.dumps({"files": {f"{n:x}": 0 for n in range(entries)}})
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda text: "", "is damaged: Invalid JSON"),
-        (lambda text: "[" * 100_000, "is damaged: Invalid JSON"),
+        (lambda text: "", "is not sound JSON: "),
+        (lambda text: "[]", "is damaged: Input should be a valid dictionary"),
+        (lambda text: "[" * 100_000, "is JSON nested more than 32 deep"),
+        (lambda text: text.replace("{", '{"experiment": 1,', 1), "an object gives one key twice"),
+        (lambda text: text.replace('"sha256:', '0, "":"sha256:', 1), "is 0, not text"),
+        (lambda text: _listing(20_001), "'files' has 20001 keys, more than 20000"),
+        (lambda text: _listing(400_000), f"more than {strict_json.MAX_BYTES}"),
         (lambda text: text.replace("bundle/1", "bundle/2"), "is damaged: Input should be 'bundler/bundle/1'"),
         (lambda text: text.replace(ID, "../../etc"), "is damaged: String should match pattern"),
         (lambda text: text.replace("{", '{"more": 1,', 1), "is damaged: Extra inputs are not permitted"),
@@ -145,6 +161,7 @@ def test_a_list_that_is_none(folder: Path, change: Callable[[str], str], said: s
     with pytest.raises(BadBundle) as error:
         open_bundle(folder)
     assert said in error.value.problem
+    assert len(error.value.problem) < 1_000
 
 
 def test_no_list(folder: Path) -> None:

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from bundler.digest import Digest
 from bundler.errors import BadDataError, BadEvidence, BadExperiment
 from bundler.experiment.load import load
 from bundler.experiment.parse import MAX_EVIDENCE_VALUES, MAX_FILE_BYTES, parse_evidence
-from bundler.model.evidence import evidence_json
+from bundler.model.evidence import Evidence, evidence_json
 from tests.small import CASES, GUIDANCE, HARNESS, ID, RIGHT, SKILL, TASK, Small, answer, evidence, ground
 
 
@@ -424,6 +425,28 @@ def test_evidence_of_very_many_entries_is_refused_soon(entry: bytes) -> None:
             parse_evidence(data, "it")
         assert time.monotonic() - started < 5
         assert len(error.value.problem) < 5_000
+
+
+_MANY = {f"k{n}": 0 for n in range(20_000)}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        _MANY,
+        {"kernels": [{}] * 20_000},
+        {"cross_check": _MANY},
+        {"host": {"software": _MANY}},
+        {"timings": {"cells": [{"processes": [{"samples_us": [[]] * 20_000}]}]}},
+        {"grounds": {"device": {"cells": {"a/b": {key: {"outcome": "wrong", "x": 1} for key in _MANY}}}}},
+        {"grounds": {"device": {"cells": {"a/b": {"case": {"outcome": "passed"} | _MANY}}}}},
+    ],
+)
+def test_the_first_wrong_item_of_many_ends_the_reading(value: dict[str, Any]) -> None:
+    """pydantic keeps a KiB of each problem."""
+    with pytest.raises(ValidationError) as error:
+        Evidence.model_validate_json(json.dumps(value))
+    assert error.value.error_count() < 100
 
 
 def test_evidence_in_gzip(small: Small) -> None:

@@ -17,7 +17,7 @@ from bundler.errors import BadBundle, UsageError
 from bundler.oci.archive_reader import MAX_MEMBERS, read_archive
 from bundler.oci.blob import read_blob
 from bundler.oci.image import Image
-from bundler.oci.strict_json import MAX_BYTES
+from bundler.strict_json import MAX_BYTES
 
 Parts = dict[str, bytes]
 Tar = Callable[[Mapping[str, bytes]], bytes]

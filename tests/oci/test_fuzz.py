@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bundler import strict_json
 from bundler.digest import Digest
 from bundler.errors import BadBundle
-from bundler.oci import strict_json
+from bundler.names import find_problem
 from bundler.oci.archive import write_archive
 from bundler.oci.archive_reader import read_archive
 from bundler.oci.blob import Blob, read_blob
 from bundler.oci.image import Image, own_layers
 from bundler.oci.layer import GZIP, PLAIN, Layer, build_layer
-from bundler.oci.names import find_problem
 from bundler.oci.tree import Entry
 from bundler.oci.unpack import read_layer_entries
 from bundler.oci.untar import read_members

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from bundler.errors import BadBundle
-from bundler.oci.strict_json import MAX_BYTES, decode, encode
+from bundler.strict_json import MAX_BYTES, decode, encode
 
 
 def test_one_value_one_spelling() -> None:

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from bundler.errors import BadBundle, BadExperiment
-from bundler.oci.names import check_names, find_problem
+from bundler.names import check_names, find_problem
 
 
 @pytest.mark.parametrize(

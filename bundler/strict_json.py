@@ -118,7 +118,7 @@ def as_text_map(value: Any, name: str, *, most: int) -> dict[str, str]:
     items = as_object({} if value is None else value, name)
     if len(items) > most:
         raise bad(name, f"has {len(items)} keys, more than {most}")
-    return {key: as_text(text, f"{name}, key {key!r},") for key, text in items.items()}
+    return {key: as_text(text, f"{name}, key {key[:60]!r},") for key, text in items.items()}
 
 
 def as_size(value: Any, name: str) -> int:
