@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bundler.judge.controls import misbehaved
+from bundler.experiment.controls import misbehaved
 from bundler.model.experiment import Arm, Candidate, Experiment, Ground, ModelFacts, Origin, by_arm
 from bundler.model.outcome import Outcome, Passed, ran
 from bundler.report.across import Column
