@@ -41,13 +41,19 @@ def _loaded(text: str) -> Iterator[Loaded]:
 
 
 @contextlib.contextmanager
+def _based(text: str) -> Iterator[tuple[Loaded, str]]:
+    with _loaded(text) as loaded:
+        yield loaded, str((show.runtime_manifest() or {}).get("name") or "a base without a name")
+
+
+@contextlib.contextmanager
 def _verified(text: str, plan: Plan, options: Options) -> Iterator[Replayed]:
     if options.engine is Engine.DOCKER:
         raise UsageError(f"--engine docker: {_ONLY}, by the Python that is there", hint="leave --engine out")
     yield verified_folder(Folder(_folder(text)), plan, options)
 
 
-app = new_app(Targets(_loaded, _verified))
+app = new_app(Targets(_loaded, _based, _verified))
 app.command()(verify.verify)
 app.command()(show.show)
 app.command()(show.env)

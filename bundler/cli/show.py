@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -18,7 +19,8 @@ from bundler.digest import Digest
 from bundler.errors import UnavailableError, UsageError
 from bundler.experiment.load import Loaded
 from bundler.host import probe_host
-from bundler.model.experiment import Ground, Language
+from bundler.model.experiment import Candidate, Ground, Language
+from bundler.report.terminal.lines import say
 from bundler.report.text import count, plain
 
 RUNTIME = Path("/usr/share/bundler/runtime.json")
@@ -32,35 +34,36 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """List what is frozen: task, arms, prompts, outputs, harness, recorded evidence. Runs nothing of it."""
-    out = console()
-    with targets_of(context).loaded(target or default_target()) as loaded:
+    with targets_of(context).based(target or default_target()) as (loaded, base):
         if as_json:
-            typer.echo(json.dumps(contents(loaded), indent=1))
+            typer.echo(json.dumps(contents(loaded) | {"base": base or None}, indent=1))
             return
-        experiment = loaded.experiment
-        out.print(Text.assemble((experiment.id, "bold"), "  ", plain(experiment.title)))
-        out.print(_facts(loaded))
-        out.print(_arms(loaded))
+        out, experiment = console(), loaded.experiment
+        say(out, Text.assemble((experiment.id, "bold"), "  ", plain(experiment.title)))
+        out.print(_facts(loaded, base))
+        _arms(out, loaded)
         for name, evidence in loaded.recorded:
             grounds = ", ".join(evidence.grounds)
-            out.print(Text(plain(f"recorded {name}: {evidence.started}, {grounds}")))
+            say(out, Text(plain(f"recorded {name}: {evidence.started}, {grounds}")))
         if not loaded.recorded:
             out.print(Text("no recorded evidence", "yellow"))
 
 
-def _facts(loaded: Loaded) -> Table:
+def _facts(loaded: Loaded, base: str) -> Table:
     experiment = loaded.experiment
     runtime = experiment.runtime
     rows = Table.grid(padding=(0, 2))
+    rows.add_column(no_wrap=True)
+    rows.add_column(overflow="fold")
     facts = {
         "skill": experiment.skill,
-        "base task": f"{experiment.base_task.path} {experiment.base_task.sha256}",
+        "task": f"{experiment.base_task.path} {experiment.base_task.sha256}",
         "harness": f"{experiment.harness.path} {Digest.of(loaded.harness)}",
         "cases": _cases(loaded),
         "model": f"{experiment.model.name}; version {experiment.model.version}; {experiment.model.date}",
         "runtime": f"{runtime.name}: torch {runtime.torch}, triton {runtime.triton}",
     }
-    for name, fact in facts.items():
+    for name, fact in (facts | ({"base": base} if base else {})).items():
         rows.add_row(Text(name, "dim"), Text(plain(fact)))
     return rows
 
@@ -73,22 +76,45 @@ def _cases(loaded: Loaded) -> str:
     return f"{cases}, {sets} of values each{left_out}"
 
 
-def _arms(loaded: Loaded) -> Table:
-    table = Table("arm", "origin", "skill", "output", "sha256")
-    for candidate in loaded.experiment.candidates():
-        arm = candidate.arm
-        skill = arm.skill.version if arm.skill else "-"
-        cells = (arm.name, arm.origin, skill, candidate.output.path, candidate.output.sha256)
-        table.add_row(*(Text(plain(cell)) for cell in cells))
-    return table
+def _arms(out: Console, loaded: Loaded) -> None:
+    """A table where every name and digest fits into it whole; else the same, a few lines an output."""
+    table = Table(*_HEADS)
+    rows = [_output(candidate) for candidate in loaded.experiment.candidates()]
+    for row in rows:
+        table.add_row(*map(Text, row))
+    if out.measure(table, options=out.options.update(max_width=_ANY)).maximum <= out.width:
+        out.print(table)
+        return
+    for arm, origin, skill, path, digest in rows:
+        given = f", skill {skill}" if skill != "-" else ""
+        say(out, Text.assemble((arm, "bold"), f"  {origin}{given}"))
+        say(out, Text(f"    {path}"))
+        say(out, Text(f"    {digest}", "dim"))
+
+
+_ANY = 10_000
+"""Columns: more than any table takes."""
+_HEADS = ("arm", "origin", "skill", "output", "sha256")
+
+
+def _output(candidate: Candidate) -> tuple[str, ...]:
+    arm, output = candidate.arm, candidate.output
+    skill = arm.skill.version if arm.skill else "-"
+    return tuple(plain(cell) for cell in (arm.name, arm.origin, skill, output.path, output.sha256))
+
+
+def runtime_manifest() -> dict[str, Any] | None:
+    """What this runtime is made of; None where it does not say."""
+    try:
+        found = json.loads(RUNTIME.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def env() -> None:
     """Print, as JSON, what this runtime is made of and what the host is."""
-    try:
-        runtime = json.loads(RUNTIME.read_bytes())
-    except (OSError, ValueError):
-        runtime = None
+    runtime = runtime_manifest()
     host = probe_host().model_dump(mode="json")
     typer.echo(json.dumps({"runtime": runtime, "host": host}, indent=1))
 

@@ -26,6 +26,8 @@ class Targets(NamedTuple):
     block. Both take the target as the user named it."""
 
     loaded: Callable[[str], AbstractContextManager[Loaded]]
+    based: Callable[[str], AbstractContextManager[tuple[Loaded, str]]]
+    """With the base that it stands on, in words; empty where it is no bundle."""
     verified: Callable[[str, Plan, Options], AbstractContextManager[Replayed]]
 
 

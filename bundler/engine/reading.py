@@ -40,14 +40,21 @@ def experiment_of(target: Target) -> Iterator[Loaded]:
     Raises BundlerError, as everything that it calls; UnavailableError where an image is named and no Docker
     answers.
     """
+    with labelled(target) as (loaded, _):
+        yield loaded
+
+
+@contextlib.contextmanager
+def labelled(target: Target) -> Iterator[tuple[Loaded, Mapping[str, str] | None]]:
+    """The same, with the labels of the image that it is in; a folder has none."""
     if isinstance(target, Folder):
-        yield load_folder(target.path)
+        yield load_folder(target.path), None
     elif isinstance(target, Archive):
         with opened(target.path) as bundle:
-            yield bundle.loaded
+            yield bundle.loaded, bundle.image.config.labels
     else:
         with in_docker(target.name) as image:
-            yield image.loaded
+            yield image.loaded, image.labels
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bundler.bundle.change import Change
+from bundler.report.terminal.lines import say
 from bundler.report.text import count, plain
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -16,15 +17,15 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 def show(console: Console, changes: Sequence[Change], notes: Sequence[str], *, full: bool) -> None:
     """A line each, by part; with ``full`` also what changed in the texts."""
     for note in notes:
-        console.print(Text(plain(note), "dim"))
+        say(console, Text(plain(note), "dim"))
     for change in changes:
-        console.print(Text.assemble((f"{change.part:12}", "bold"), plain(change.what, 1000)))
+        say(console, Text.assemble((f"{change.part:12}", "bold"), plain(change.what, 1000)))
         if full:
             for line in change.text.splitlines():
-                console.print(Text(f"    {plain(line, 2000)}", _STYLES.get(line[:1], "dim")))
+                say(console, Text(f"    {plain(line, 2000)}", _STYLES.get(line[:1], "dim")))
     if not changes:
-        console.print(Text("SAME", "green"))
+        say(console, Text("SAME", "green"))
         return
     texts = any(change.text for change in changes) and not full
     hint = "; --full shows the texts" if texts else ""
-    console.print(Text(f"DIFFERENT: {count(len(changes), 'change')}{hint}", "bold red"))
+    say(console, Text(f"DIFFERENT: {count(len(changes), 'change')}{hint}", "bold red"))

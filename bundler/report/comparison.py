@@ -12,6 +12,7 @@ from bundler.errors import ExitCode
 from bundler.judge.across_hosts import AcrossHosts, Agreement, Column, DifferingCell, GroundAcross
 from bundler.judge.cause import Cause
 from bundler.report import summary
+from bundler.report.terminal.lines import say
 from bundler.report.text import count, few, plain
 
 GOOD, BAD, DIM = "green", "bold red", "dim"
@@ -19,14 +20,14 @@ GOOD, BAD, DIM = "green", "bold red", "dim"
 
 def show(console: Console, across: AcrossHosts) -> None:
     """Hosts, counts a ground, every kind of difference with its explanation, result; in this order."""
-    console.print(Text(across.experiment, "bold"))
+    say(console, Text(across.experiment, "bold"))
     console.print(_hosts(across.hosts))
     console.print()
     console.print(_counts(across))
     for group in _groups(across):
         _difference(console, across, group)
     console.print()
-    console.print(result(across))
+    say(console, result(across))
 
 
 def exit_code(across: AcrossHosts) -> ExitCode:
@@ -152,10 +153,11 @@ def _difference(console: Console, across: AcrossHosts, group: Group) -> None:
     grounds, cells = group
     first = cells[0]
     console.print()
-    console.print(
+    say(
+        console,
         Text.assemble(
             (first.candidate, "bold"), f" on {summary.title(grounds)}: ", (count(len(cells), "cell"), BAD)
-        )
+        ),
     )
     table = Table()
     table.add_column("case")
@@ -165,11 +167,11 @@ def _difference(console: Console, across: AcrossHosts, group: Group) -> None:
         table.add_row(Text(plain(cell.case)), *(_seen(seen.kind, seen.error) for seen in cell.seen))
     console.print(table)
     if len(cells) > _ROWS:
-        console.print(Text(f"  and {few([plain(cell.case) for cell in cells[_ROWS:]])}", DIM))
+        say(console, Text(f"  and {few([plain(cell.case) for cell in cells[_ROWS:]])}", DIM))
     cause = "cause " if first.cause is Cause.UNDECIDED else "because of "
-    console.print(Text.assemble("  ", cause, (str(first.cause), "bold"), f": {plain(first.why[0])}"))
+    say(console, Text.assemble("  ", cause, (str(first.cause), "bold"), f": {plain(first.why[0])}"))
     for line in first.why[1:]:
-        console.print(Text(f"      {plain(line)}", DIM))
+        say(console, Text(f"      {plain(line)}", DIM))
 
 
 _ROWS = 12

@@ -24,9 +24,8 @@ from bundler.report.decided import (
     generated,
     verdict,
 )
+from bundler.report.summary import LIMIT
 from bundler.report.text import count, few
-
-LIMIT = "what the interpreter fails may be its own limit"
 
 
 def headline(experiment: Experiment, columns: Sequence[Column], gpus: Sequence[str] = ()) -> str:

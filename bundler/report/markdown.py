@@ -16,8 +16,6 @@ from bundler.report.remarks import remarks
 from bundler.report.terminal.verdict import result
 from bundler.report.text import count, few
 
-LIMITS = "What the interpreter passes need not compile, and what it fails may be its own limit."
-
 
 def pull_request(facts: Facts) -> str:
     """The whole comment."""
@@ -204,7 +202,7 @@ def disagreements(facts: Facts) -> str:
         f"on {prose(d.ground)}, {prose(d.other_kind)} on {prose(d.other_ground)}: {prose(few(d.cases, 3))}"
         for d in found
     ]
-    return bullets(lines) + f"\n{LIMITS}\n" if lines else ""
+    return bullets(lines) + f"\n{summary.LIMITS}\n" if lines else ""
 
 
 def marks(facts: Facts) -> str:

@@ -9,8 +9,8 @@ from bundler.model.experiment import Experiment, Origin
 from bundler.report import runs, source_kernel
 from bundler.report.across import Column, columns
 from bundler.report.decided import Answers, baseline, decided, fault, generated, verdict
-from bundler.report.headline import LIMIT, headline
-from bundler.report.summary import Named
+from bundler.report.headline import headline
+from bundler.report.summary import LIMIT, Named
 from bundler.report.text import count, few
 
 

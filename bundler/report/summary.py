@@ -17,6 +17,10 @@ Named = tuple[str, Evidence]
 """A host's short name and what was seen there."""
 
 
+LIMIT = "what the interpreter fails may be its own limit"
+LIMITS = "What the interpreter passes need not compile, and what it fails may be its own limit."
+
+
 @dataclass(frozen=True)
 class GroundGroup:
     """Grounds whose cells all have the same outcomes: architectures, mostly."""

@@ -49,6 +49,7 @@ def test_show_and_extract_take_the_bundle_itself(run: Run, bundle: Path, tmp_pat
     for named in ([], [bundle]):
         code, out, _ = run("show", "--json", *named)
         assert (code, json.loads(out)["experiment"]) == (0, ID)
+        assert json.loads(out)["base"] == "a base without a name"
     assert run("extract", tmp_path / "out")[0] == 0
     assert (tmp_path / "out/candidates/with-skill/01.py").is_file()
 

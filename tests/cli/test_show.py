@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import pytest
 from typer.testing import CliRunner
 
 from bundler.bundle.content import replayer_entries
+from bundler.bundle.freeze import freeze
 from bundler.cli.main import app
 from bundler.digest import Digest
+from bundler.oci.archive import write_archive
+from bundler.oci.image import append
+from bundler.oci.layer import build_layer
 from tests.small import CASES, HARNESS, ID, RIGHT, SKILL, TASK, Small, answer, evidence, ground
 
 
@@ -65,6 +71,44 @@ def test_no_escape_reaches_the_terminal(small: Small) -> None:
     ended = CliRunner().invoke(app, ["show", str(small.write()), "--json"])
     assert ended.exit_code == 0, ended.output
     assert ended.stdout.isascii()
+
+
+def _lines(target: Path, columns: str) -> list[str]:
+    ended = CliRunner().invoke(app, ["show", str(target)], env={"COLUMNS": columns})
+    assert ended.exit_code == 0, ended.output
+    return [line.strip() for line in ended.output.splitlines()]
+
+
+@pytest.mark.parametrize("columns", ["80", "", "200"])
+def test_no_name_and_no_digest_is_cut(small: Small, columns: str) -> None:
+    outputs = [small.file(f"outputs/with-skill-as-it-was/0{n}.md", answer()) for n in (1, 2)]
+    small.arm("with-skill")["outputs"] = outputs
+    text = "\n".join(_lines(small.write(), columns))
+    for output in outputs:
+        assert output["path"] in text
+        assert output["sha256"] in text
+    assert "…" not in text
+    assert columns != "80" or max(map(len, text.split("\n"))) <= 80
+    assert ("┏" in text) is (columns == "200")  # a table where it fits
+
+
+def test_a_bundle_names_the_base_that_it_stands_on(small: Small, tmp_path: Path) -> None:
+    labels = {"bundler.runtime": "toy"}
+    base = append(
+        None, [build_layer([])], entrypoint=[], cmd=[], user="", working_dir="/", env={}, labels=labels
+    )
+    for name, under, said in (
+        ("on", base, f"toy, {base.digest}"),
+        ("bare", None, "none: bundler rebase puts it"),
+    ):
+        tar = tmp_path / f"{name}.tar"
+        write_archive(freeze(small.load(), under).image, tar, reference="x", thin=False)
+        (told,) = [line for line in _lines(tar, "200") if line.startswith("base ")]
+        assert told.split(maxsplit=1)[1].startswith(said)
+        found = json.loads(CliRunner().invoke(app, ["show", str(tar), "--json"]).stdout)
+        assert found["base"].startswith(said)
+    assert shown(small)["base"] is None
+    assert [line for line in _lines(small.folder, "200") if line.startswith("base ")] == []
 
 
 def test_a_bundle_has_it_too() -> None:

@@ -55,6 +55,25 @@ def test_all_reproduced(loaded: Loaded) -> None:
     check("reproduced", shown(loaded, same, same, matrix=True))
 
 
+def test_at_80_columns_lines_go_on_at_words_and_further_in(loaded: Loaded) -> None:
+    """A log's lines stay whole; a screen's are cut nowhere within a word, and no line is wider than it."""
+    grounds = {
+        "compile:sm_90": ground(loaded, {"with-skill/01": UNCOMPILABLE}),
+        "interpreter": ground(loaded, {"without-skill/01": WRONG_VALUES}),
+    }
+    same = evidence(loaded, grounds)
+    verdict = hold(loaded.experiment, same, (("evidence/host.json", same),))
+    console = Console(file=io.StringIO(), width=80, no_color=True, highlight=False)
+    screen.show(console, loaded.experiment, same, verdict, matrix=True)
+    assert isinstance(console.file, io.StringIO)
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    assert max(map(len, lines)) <= 80
+    at = lines.index("  with-skill/01: 2 cases failed (compile) on compile sm_90, passed on")
+    assert lines[at + 1] == "      interpreter: n=1, n=100"
+    assert "      What the interpreter passes need not compile, and what it fails may be" in lines
+    assert "          its own limit." in lines
+
+
 def test_grounds_that_disagree(loaded: Loaded) -> None:
     compiled = Passed(kernels=(0,))
     grounds = {

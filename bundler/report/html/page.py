@@ -19,11 +19,11 @@ from bundler.report.diff import changed, side_by_side
 from bundler.report.hosts import arm_note, provenance
 from bundler.report.html import heat, style
 from bundler.report.html.author import rendered
-from bundler.report.markdown import LIMITS, beside, disagreeing, first_line, hosts_of
+from bundler.report.markdown import beside, disagreeing, first_line, hosts_of
 from bundler.report.pages import EXACT, UNMEASURED, error_charts, replay_commands
 from bundler.report.pairs import Pair, code_pairs, prompt_pairs
 from bundler.report.parameters import by_parameter
-from bundler.report.summary import Trouble, marks, troubles
+from bundler.report.summary import LIMITS, Trouble, marks, troubles
 from bundler.report.terminal.verdict import result
 from bundler.report.text import count, few, plain
 

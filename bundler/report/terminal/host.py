@@ -18,6 +18,8 @@ from bundler.report.text import count, plain
 def setup(console: Console, evidence: Evidence) -> None:
     """Host, GPUs, software, what is not as pinned, isolation and seed."""
     rows = Table.grid(padding=(0, 2))
+    rows.add_column(no_wrap=True)
+    rows.add_column(overflow="fold")
     rows.add_row(Text("host", DIM), Text(machine(evidence.host)))
     for gpu in evidence.host.used_gpus:
         rows.add_row(Text("gpu", DIM), Text(_gpu(gpu)))

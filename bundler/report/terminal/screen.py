@@ -16,6 +16,7 @@ from bundler.report.summary import Named
 from bundler.report.terminal import DIM, GOOD, WARN
 from bundler.report.terminal.cells import by_case, counts
 from bundler.report.terminal.host import setup
+from bundler.report.terminal.lines import say
 from bundler.report.terminal.troubles import cross_check, disagreements, marked, troubles
 from bundler.report.terminal.verdict import Unheld, judgements, not_judged, result
 from bundler.report.text import plain
@@ -36,7 +37,7 @@ def show(
     ``recorded``: evidence whose ratios of two arms the replay's are held against; ``unheld``: what the last
     line says where nothing is recorded, unless the replay was cut short or a control misbehaved.
     """
-    console.print(Text.assemble((experiment.id, "bold"), "  ", plain(experiment.title)))
+    say(console, Text.assemble((experiment.id, "bold"), "  ", plain(experiment.title)))
     setup(console, evidence)
     groups = summary.groups(evidence)
     console.print()
@@ -45,21 +46,24 @@ def show(
         for group in groups:
             if group.report.status != "not-available":
                 for part in by_case(experiment, group, console.width):
-                    console.print(part)
+                    if isinstance(part, Text):
+                        say(console, part)
+                    else:
+                        console.print(part)
     troubles(console, experiment, groups)
     disagreements(console, experiment, groups)
     marked(console, groups)
     cross_check(console, experiment, evidence)
     if ports := source_kernel.on_device(experiment, evidence):
-        console.print(Text(f"\n{plain(ports)}"))
+        say(console, Text(f"\n{plain(ports)}"))
     timings(console, experiment, evidence)
     for line in timing_rows.agreements(experiment, (*recorded, ("this replay", evidence))):
-        console.print(Text(f"  {plain(line)}"))
+        say(console, Text(f"  {plain(line)}"))
     judgements(console, verdict)
     not_judged(console, evidence, verdict)
     console.print()
     sound = verdict.complete and all(report.status != "invalid" for report in evidence.grounds.values())
-    console.print(unheld.text(experiment, evidence) if unheld and sound else result(evidence, verdict))
+    say(console, unheld.text(experiment, evidence) if unheld and sound else result(evidence, verdict))
 
 
 def timings(console: Console, experiment: Experiment | None, evidence: Evidence) -> None:
@@ -67,12 +71,12 @@ def timings(console: Console, experiment: Experiment | None, evidence: Evidence)
     found = timing_rows.rows(evidence)
     if not found:
         return
-    console.print(Text("\nTimings", "bold"))
+    say(console, Text("\nTimings", "bold"))
     for row in found:
         style = GOOD if row.state == "admissible" else WARN
         line = Text.assemble("  ", (row.candidate, "bold"), f" on {plain(row.case)}: ", (row.state, style))
-        console.print(line.append(f": {plain(row.value)}" if row.value else ""))
+        say(console, line.append(f": {plain(row.value)}" if row.value else ""))
         for note in row.notes:
-            console.print(Text(f"      {plain(note)}", DIM))
+            say(console, Text(f"      {plain(note)}", DIM))
     for pair in timing_rows.pairs(experiment, evidence) if experiment else ():
-        console.print(Text(f"  {plain(timing_rows.said(pair))}"))
+        say(console, Text(f"  {plain(timing_rows.said(pair))}"))

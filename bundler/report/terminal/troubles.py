@@ -12,6 +12,7 @@ from bundler.model.experiment import Experiment, Origin
 from bundler.model.outcome import Passed
 from bundler.report import summary
 from bundler.report.terminal import BAD, DIM
+from bundler.report.terminal.lines import say
 from bundler.report.text import count, few, plain
 
 
@@ -21,10 +22,11 @@ def troubles(console: Console, experiment: Experiment, groups: list[summary.Grou
     found = [trouble for group in groups for trouble in summary.troubles(group)]
     if not found:
         return
-    console.print(Text("\nWhat ran and did not pass", "bold"))
+    say(console, Text("\nWhat ran and did not pass", "bold"))
     for trouble in found:
         arm = origins[trouble.candidate]
-        console.print(
+        say(
+            console,
             Text.assemble(
                 "  ",
                 (trouble.who, "bold"),
@@ -32,30 +34,37 @@ def troubles(console: Console, experiment: Experiment, groups: list[summary.Grou
                 f"on {trouble.ground}: ",
                 (f"{len(trouble.cases)}{_each(trouble.candidates)} {trouble.kind}", BAD),
                 f": {few(trouble.cases)}",
-            )
+            ),
         )
         if trouble.detail:
-            console.print(Text(f"      {plain(trouble.detail, 240)}", DIM))
+            say(console, Text(f"      {plain(trouble.detail, 240)}", DIM))
+    interpreted = any(one.ground == "interpreter" and not origins[one.candidate].is_control for one in found)
+    if interpreted and not _apart(experiment, groups):
+        say(console, Text(f"  {summary.LIMIT.capitalize()}.", DIM))
 
 
 def disagreements(console: Console, experiment: Experiment, groups: list[summary.GroundGroup]) -> None:
     """Candidates, controls left out, whose outcome is not the same on two grounds."""
-    controls = {c.id for c in experiment.candidates() if c.arm.is_control}
-    found = [one for one in summary.disagreements(groups) if one.candidate not in controls]
+    found = _apart(experiment, groups)
     if not found:
         return
-    console.print(Text("\nWhere the grounds disagree", "bold"))
+    say(console, Text("\nWhere the grounds disagree", "bold"))
     for one in found:
-        console.print(
+        say(
+            console,
             Text.assemble(
                 "  ",
                 (one.who, "bold"),
                 f": {count(len(one.cases), 'case')}{_each(one.candidates)} {one.kind} "
                 f"on {one.ground}, {one.other_kind} on {one.other_ground}: {few(one.cases, 3)}",
-            )
+            ),
         )
-    note = "What the interpreter passes need not compile, and what it fails may be its own limit."
-    console.print(Text(f"      {note}", DIM))
+    say(console, Text(f"      {summary.LIMITS}", DIM))
+
+
+def _apart(experiment: Experiment, groups: list[summary.GroundGroup]) -> list[summary.Disagreement]:
+    controls = {c.id for c in experiment.candidates() if c.arm.is_control}
+    return [one for one in summary.disagreements(groups) if one.candidate not in controls]
 
 
 def _each(candidates: Sequence[str]) -> str:
@@ -70,9 +79,9 @@ def marked(console: Console, groups: list[summary.GroundGroup]) -> None:
         for candidate, marks in summary.marks(group.report).items()
     ]
     if lines:
-        console.print(Text("\nMarked", "bold"))
+        say(console, Text("\nMarked", "bold"))
         for line in lines:
-            console.print(Text(plain(line)))
+            say(console, Text(plain(line)))
 
 
 def cross_check(console: Console, experiment: Experiment, evidence: Evidence) -> None:
@@ -82,5 +91,5 @@ def cross_check(console: Console, experiment: Experiment, evidence: Evidence) ->
         return
     passed = sum(isinstance(outcome, Passed) for outcome in cells.values())
     text = f"\nCross-check of {check.of} in NumPy: {passed} of {count(len(cells), 'case')} passed"
-    console.print(Text(plain(text), "bold"))
-    console.print(Text(f"      {plain(check.says, 240)}", DIM))
+    say(console, Text(plain(text), "bold"))
+    say(console, Text(f"      {plain(check.says, 240)}", DIM))

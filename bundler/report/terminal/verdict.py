@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rich.console import Console
@@ -14,6 +15,7 @@ from bundler.model.outcome import Passed, ran
 from bundler.model.verdict import GroundVerdict, Judgement, Verdict
 from bundler.report import summary
 from bundler.report.terminal import BAD, DIM, GOOD, WARN
+from bundler.report.terminal.lines import say
 from bundler.report.text import count, few, plain
 
 
@@ -22,28 +24,39 @@ def judgements(console: Console, verdict: Verdict) -> None:
     table = Table(title="\nHeld against the recorded evidence", title_justify="left", title_style="bold")
     for heading in ("ground", "reproduced", "differ", "not judged", "PTX"):
         table.add_column(heading, justify="left" if heading in ("ground", "PTX") else "right")
-    for ground in verdict.grounds:
+    for names, ground in _alike(verdict.grounds):
+        each = " each" if len(names) > 1 else ""
         differ = ground.count(Judgement.DIFFERS)
         table.add_row(
-            Text(ground.ground),
-            str(ground.count(Judgement.REPRODUCED)),
-            Text(str(differ), BAD if differ else ""),
-            str(ground.count(Judgement.NOT_JUDGED)),
+            Text(summary.title(names)),
+            f"{ground.count(Judgement.REPRODUCED)}{each}",
+            Text(f"{differ}{each}", BAD if differ else ""),
+            f"{ground.count(Judgement.NOT_JUDGED)}{each}",
             _ptx(ground),
         )
     console.print(table)
     for name, candidate, recorded, replayed, cases, why in summary.differences(verdict):
-        console.print(
+        say(
+            console,
             Text.assemble(
                 "  ",
                 (candidate, "bold"),
                 f" on {name}: recorded {recorded}, ",
                 (f"here {replayed}", BAD),
                 f" in {count(len(cases), 'cell')}: {few(cases)}",
-            )
+            ),
         )
         if why:
-            console.print(Text(f"      {plain(why, 240)}", DIM))
+            say(console, Text(f"      {plain(why, 240)}", DIM))
+
+
+def _alike(grounds: Sequence[GroundVerdict]) -> list[tuple[tuple[str, ...], GroundVerdict]]:
+    """Architectures with equal numbers share a row; the numbers are each one's."""
+    found: dict[object, list[GroundVerdict]] = {}
+    for ground in grounds:
+        numbers = (*(ground.count(one) for one in Judgement), ground.ptx_same, ground.ptx_other)
+        found.setdefault((ground.ground.split(":")[0], numbers), []).append(ground)
+    return [(tuple(ground.ground for ground in alike), alike[0]) for alike in found.values()]
 
 
 def _ptx(ground: GroundVerdict) -> Text:
@@ -67,9 +80,9 @@ def not_judged(console: Console, evidence: Evidence, verdict: Verdict) -> None:
     if not evidence.complete:
         lines.append("  the replay was cut short; cells that it did not reach are not judged")
     if lines:
-        console.print(Text("\nNot judged here, and why", "bold"))
+        say(console, Text("\nNot judged here, and why", "bold"))
         for line in lines:
-            console.print(Text(plain(line)))
+            say(console, Text(plain(line)))
 
 
 class Unheld(NamedTuple):
@@ -107,7 +120,7 @@ def result(evidence: Evidence, verdict: Verdict) -> Text:
     if differ:
         return Text(f"DIFFERS: {tail}", BAD)
     if invalid:
-        return Text(f"INVALID: a control misbehaved on {few(invalid)}; {tail}", BAD)
+        return Text(f"INVALID: a control misbehaved or was not run on {few(invalid)}; {tail}", BAD)
     if not same:
         return Text(f"NOTHING JUDGED: {tail}", WARN)
     return Text(f"REPRODUCED: {tail}", f"bold {GOOD}")
