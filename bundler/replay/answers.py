@@ -35,5 +35,5 @@ def first_fault(error: ValidationError) -> str:
     if error.error_count() > _MOST_FAULTS:
         return f"{error.error_count()} faults"
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(str(part)[:40] for part in fault["loc"][:4])
+    place = ".".join(str(part)[:40] for part in fault["loc"][:6])
     return f"{place}: {fault['msg'][:200]}" if place else fault["msg"][:200]

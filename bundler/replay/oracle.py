@@ -6,22 +6,23 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
-from pydantic import Field, ValidationError
 
 from bundler.errors import BadExperiment
 from bundler.judge.compare import Array
 from bundler.judge.reference import Reference
-from bundler.model.base import Frozen
 from bundler.model.experiment import Case, Experiment, Returned
 from bundler.replay.allowance import GIB, Allowance
+from bundler.replay.answers import OutOfForm, read
+from bundler.replay.harness_answers import HarnessAnswer
 from bundler.replay.process import HELLO_S, Worker
 from bundler.replay.zygote import Zygote
 from bundler.worker import wire
 
-_LIMITS = wire.Limits(header_bytes=1 << 20, payload_bytes=16 * GIB)
+_LIMITS = wire.Limits(header_bytes=1 << 20, payload_bytes=16 * GIB, values=700_000)
+"""The sparse points of a huge input are in the header."""
 _MEMORY_BYTES = 24 * GIB
 """The largest answer, and what numpy takes beside it while the reference is computed."""
 _LOAD_S = 60
@@ -33,19 +34,6 @@ candidate takes them in the same order, so the least recent is the next to be as
 
 class DeriveFailed(BadExperiment):
     """The harness raised over what one candidate returned: no verdict on it, and none on the others."""
-
-
-class _Answer(Frozen):
-    dtype: Literal["float64", "int64"]
-    shape: tuple[int, ...]
-    data: tuple[int, int]
-    scale: tuple[int, int] | None = None
-
-
-class _CaseAnswer(Frozen):
-    raised: dict[str, Any] | None
-    sets: list[list[dict[str, Any]]] = Field([])
-    references: list[list[_Answer]] = Field([])
 
 
 @dataclass(frozen=True)
@@ -121,11 +109,12 @@ class Oracle:
         request = self._about(case) | {"op": "derive", "which": which, "outputs": described}
         message = self._ask(request, parts, _CASE_S)
         answer = self._check(message, f"failed to derive on case {case.id!r}", DeriveFailed)
+        names = [each.name for each in self._experiment.derived]
         try:
-            found = _references(answer, memoryview(message.payload))
+            (found,) = answer.arrays("what it derived", 1, names, memoryview(message.payload))
         except ValueError as error:
             raise self._bad(f"derived arrays that do not fit on case {case.id!r}: {error}") from None
-        derived = [array for reference in found for array in reference.arrays]
+        derived = found.arrays
         if [array.shape for array in derived] != list(shapes):
             given = [array.shape for array in derived]
             raise self._bad(
@@ -137,19 +126,28 @@ class Oracle:
         return {"case": case.id, "params": case.params, "seed": self._seed}
 
     def _ask_case(self, case: Case, stand_in: bool, which_answer: str) -> CaseData:
+        count = 1 if stand_in else self._experiment.harness.sets
         request = self._about(case) | {
             "op": "case",
-            "sets": 1 if stand_in else self._experiment.harness.sets,
+            "sets": count,
             "stand_in": stand_in,
             "answer": which_answer,
         }
         message = self._ask(request, [], _CASE_S)
         answer = self._check(message, f"failed on case {case.id!r}")
         payload = memoryview(message.payload)
+        names = self._names(case, which_answer)
         try:
-            return CaseData(answer.sets, payload, _references(answer, payload))
+            arrays = answer.arrays(which_answer, count if which_answer else 0, names, payload)
+            return CaseData(answer.arguments(count, payload), payload, arrays)
         except ValueError as error:
             raise self._bad(f"answered case {case.id!r} with arrays that do not fit: {error}") from None
+
+    def _names(self, case: Case, which_answer: str) -> list[str]:
+        """Of the arrays that the harness answers with: a cross-check's are those of a candidate."""
+        asked = self._experiment.judging(case)
+        derived = asked.derived if which_answer == "reference" else ()
+        return [*(each.name for each in asked.returns), *(each.name for each in derived)]
 
     def _ask(self, request: dict[str, Any], parts: Sequence[bytes], seconds: float) -> wire.Message:
         try:
@@ -164,13 +162,13 @@ class Oracle:
 
     def _check(
         self, message: wire.Message, what: str, raised: type[BadExperiment] = BadExperiment
-    ) -> _CaseAnswer:
+    ) -> HarnessAnswer:
         try:
-            answer = _CaseAnswer.model_validate(message.header)
-        except ValidationError as error:
-            raise self._bad(f"{what}: its answer is out of form: {error.errors()[0]['msg']}") from None
+            answer = read(HarnessAnswer, message.header)
+        except OutOfForm as fault:
+            raise self._bad(f"{what}: its answer is out of form: {fault}") from None
         if answer.raised is not None:
-            name, text = answer.raised["errors"][0]
+            name, text = answer.raised.errors[0]
             raise self._bad(f"{what}: {name}: {text}", raised)
         return answer
 
@@ -206,17 +204,3 @@ def _described(outputs: Sequence[Array]) -> tuple[list[dict[str, Any]], list[byt
         described.append({"dtype": str(output.dtype), "shape": list(output.shape), "data": [at, len(data)]})
         at += len(data)
     return described, parts
-
-
-def _references(answer: _CaseAnswer, payload: memoryview) -> tuple[Reference, ...]:
-    def array(dtype: str, place: tuple[int, int], shape: tuple[int, ...]) -> Array:
-        at, count = place
-        return np.frombuffer(payload[at : at + count], np.dtype(dtype).newbyteorder("<")).reshape(shape)
-
-    return tuple(
-        Reference(
-            tuple(array(each.dtype, each.data, each.shape) for each in arrays),
-            tuple(array("float64", each.scale, each.shape) if each.scale else None for each in arrays),
-        )
-        for arrays in answer.references
-    )

@@ -216,6 +216,6 @@ def test_a_timed_process_has_as_much_where_its_cell_is_slow(
     record = Record(small.load(), Request(interpreter=False, time=True, slow=True), Watch())
     record.host = SimpleNamespace(cuda_device=lambda: GPU)  # type: ignore[assignment]
     timed: list[Bench] = []
-    monkeypatch.setattr(grounds_executed, "time_cells", lambda bench, *rest: timed.append(bench))
+    monkeypatch.setattr(grounds_executed, "time_cells", lambda bench, *_, **__: timed.append(bench))
     grounds_executed._time(record, FakeZygote(lambda header, worker: {}), FakeOracle())  # type: ignore[arg-type]
     assert [bench.allowance.cpu_seconds for bench in timed] == [cpu_seconds]
