@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from bundler.errors import BadExperiment
 from bundler.experiment.load import Loaded
 from bundler.host import Sampler
-from bundler.model.experiment import Candidate, Case, Expect, Experiment
+from bundler.model.experiment import Candidate, Case, Experiment
 from bundler.model.expression import BadExpression, Extents, evaluate
 from bundler.model.host import Gpu, Read
 from bundler.model.outcome import Mark, Outcome, Passed, kind
@@ -21,6 +21,7 @@ from bundler.replay.timed_process import Target, TimedProcess
 from bundler.replay.zygote import Zygote
 from bundler.timing.judge import judge_timing
 from bundler.timing.peaks import FLUSH_L2
+from bundler.timing.recorded import wanted
 from bundler.timing.samples import MIN_PROCESSES
 
 Grid = Mapping[str, Mapping[str, Outcome]]
@@ -65,20 +66,14 @@ def time_cells(
     """
     if invalid:
         bench = replace(bench, invalid=f"the device ground is invalid: {invalid}")
-    wanted = [candidate for candidate in candidates if _is_wanted(bench.plan, candidate)]
+    ones = [candidate for candidate in candidates if wanted(bench.plan, candidate)]
     timed = [case for case in cases if case.id in bench.plan.cases]
     found: list[TimedCell] = []
     for number, case in enumerate(timed):
-        found += _time_case(bench, wanted, case, cells, number, len(timed))
+        found += _time_case(bench, ones, case, cells, number, len(timed))
         if bench.stopped.is_set():
             break
     return Timings(gpu=bench.gpu.index, interleaved=True, cells=tuple(found))
-
-
-def _is_wanted(plan: TimingPlan, candidate: Candidate) -> bool:
-    if plan.arms is not None:
-        return candidate.arm.name in plan.arms
-    return candidate.arm.prompt_sha256 is not None or candidate.arm.expect is Expect.PASS
 
 
 def _time_case(

@@ -139,7 +139,7 @@ def not_judged(facts: Facts) -> str:
 def timings(facts: Facts) -> str:
     """Each host's timings, or all reasons for which they may not be claimed; then the arms' ratios."""
     experiment = facts.loaded.experiment
-    found = [(name, evidence, timing_rows.rows(evidence)) for name, evidence in facts.evidence]
+    found = [(name, evidence, timing_rows.rows(evidence, experiment)) for name, evidence in facts.evidence]
     blocks = [_timings(name, its) for name, _, its in found if its]
     if not blocks:
         return f"{timing_rows.NONE}\n"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Candidate, Experiment, by_arm
-from bundler.model.timing import State, TimedCell, Timings
+from bundler.model.timing import State, TimedCell
 from bundler.report.summary import Named
 from bundler.timing.compare import Agreement, Direction, Pair, compare, held
 from bundler.timing.judge import judged_again
@@ -32,14 +32,10 @@ class Row:
     """All reasons, or the labels."""
 
 
-def rows(evidence: Evidence) -> list[Row]:
-    """Every cell that was to be timed."""
-    timings = _judged(evidence)
+def rows(evidence: Evidence, experiment: Experiment | None) -> list[Row]:
+    """Every cell that was to be timed; ``experiment`` says which are."""
+    timings = judged_again(evidence, experiment)
     return [_row(cell) for cell in timings.cells] if timings else []
-
-
-def _judged(evidence: Evidence) -> Timings | None:
-    return judged_again(evidence.timings, evidence.host) if evidence.timings else None
 
 
 def _row(cell: TimedCell) -> Row:
@@ -77,7 +73,7 @@ def _us(value: float) -> str:
 
 def pairs(experiment: Experiment, evidence: Evidence) -> list[Pair]:
     """The n-th answer of an arm with the skill beside the n-th without it, on each case that was timed."""
-    timings = _judged(evidence)
+    timings = judged_again(evidence, experiment)
     if timings is None:
         return []
     cells = {(cell.candidate, cell.case): cell for cell in timings.cells}

@@ -9,6 +9,8 @@ from typing import Literal
 
 import numpy as np
 
+from bundler.model.evidence import GroundReport
+from bundler.model.experiment import Experiment
 from bundler.model.host import Gpu, Read, Reading
 from bundler.model.timing import HostSample, Method, Phase, TimedCell
 
@@ -59,11 +61,23 @@ def why(reading: Reading | None) -> str:
 
 
 @dataclass(frozen=True)
+class Around:
+    """What else there is of a timing that was recorded."""
+
+    ground: GroundReport | None
+    """The device ground of the same evidence; None where it has none."""
+    experiment: Experiment | None = None
+    """None where none was named."""
+
+
+@dataclass(frozen=True)
 class Measured:
     """One cell's raw data beside the device that it was taken on."""
 
     cell: TimedCell
     gpu: Gpu | None
+    around: Around | None = None
+    """None while it is measured."""
 
     def field(self, name: str) -> Reading | None:
         """A field of the device's record."""

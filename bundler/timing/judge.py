@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bundler.model.host import Gpu, Host
+from bundler.model.evidence import Evidence
+from bundler.model.experiment import Experiment, Ground
+from bundler.model.host import Gpu
 from bundler.model.timing import Reason, State, TimedCell, Timings, TimingVerdict
-from bundler.timing import clocks, others, peaks, samples, witness
-from bundler.timing.facts import Findings, Kind, Measured
+from bundler.timing import clocks, others, peaks, recorded, samples, witness
+from bundler.timing.facts import Around, Findings, Kind, Measured
 
 Rule = Callable[[Measured], Findings]
 
@@ -35,19 +37,21 @@ RULES: tuple[tuple[str, str, Rule], ...] = (
     ("T21", "shared-device", others.shared),
     ("T22", "disputed", witness.disputed),
     ("T23", "outputs", witness.outputs),
+    ("T24", "as-recorded", recorded.as_recorded),
 )
 """Each looks at one thing and says all that it sees. A threshold's source stands below it, in the rule's
 file; where it says "chosen here", there is none, and the sentence says why."""
 
 
-def judge_timing(cell: TimedCell, gpu: Gpu | None) -> TimingVerdict | None:
+def judge_timing(cell: TimedCell, gpu: Gpu | None, around: Around | None = None) -> TimingVerdict | None:
     """Whether ``cell`` may be claimed; None where nothing was measured.
 
-    ``gpu`` is the device's record in the host of the same replay. Pure: equal arguments, equal verdicts.
+    ``gpu`` is the device's record in the host of the same replay; ``around`` is what else was
+    recorded, None while it is measured. Pure: equal arguments, equal verdicts.
     """
     if not cell.processes:
         return None
-    measured = Measured(cell, gpu)
+    measured = Measured(cell, gpu, around)
     found: dict[Kind, list[Reason]] = {"withheld": [], "undetermined": [], "label": []}
     for rule, name, ask in RULES:
         for finding in ask(measured):
@@ -65,8 +69,16 @@ def judge_timing(cell: TimedCell, gpu: Gpu | None) -> TimingVerdict | None:
     )
 
 
-def judged_again(timings: Timings, host: Host) -> Timings:
-    """The same with every verdict by this bundler's rules, whatever verdicts the record has."""
-    gpu = next((each for each in host.gpus if each.index == timings.gpu), None)
-    cells = tuple(cell.model_copy(update={"verdict": judge_timing(cell, gpu)}) for cell in timings.cells)
-    return timings.model_copy(update={"cells": cells})
+def judged_again(evidence: Evidence, experiment: Experiment | None) -> Timings | None:
+    """The timings with every verdict by this bundler's rules, whatever verdicts the record has.
+
+    Whoever shows a timing takes it from here: it is held against the rest of the evidence, and against what
+    ``experiment`` wants timed. None where the evidence has no timings.
+    """
+    timings = evidence.timings
+    if timings is None:
+        return None
+    gpu = next((each for each in evidence.host.gpus if each.index == timings.gpu), None)
+    around = Around(evidence.grounds.get(Ground.DEVICE), experiment)
+    cells = (cell.model_copy(update={"verdict": judge_timing(cell, gpu, around)}) for cell in timings.cells)
+    return timings.model_copy(update={"cells": tuple(cells)})

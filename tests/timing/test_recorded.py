@@ -19,8 +19,8 @@ pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="no evidence of a re
 def _cells(part: str) -> dict[tuple[str, str], TimedCell]:
     path = FOLDER / f"{part}.json.gz"
     evidence = parse_evidence(gzip.decompress(path.read_bytes()), path.name)
-    assert evidence.timings is not None
-    again = judged_again(evidence.timings, evidence.host)
+    again = judged_again(evidence, None)
+    assert again is not None
     return {(cell.candidate.split("/")[0], cell.case): cell for cell in again.cells}
 
 

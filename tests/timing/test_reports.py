@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,10 @@ from rich.console import Console
 
 from bundler.experiment.load import Loaded
 from bundler.judge.verdict import hold
-from bundler.model.evidence import Evidence, evidence_json
+from bundler.model.evidence import Evidence, GroundReport, evidence_json
 from bundler.model.host import Gpu
-from bundler.model.timing import State, TimedCell, Timings
+from bundler.model.outcome import Mark, NotRun, Outcome, Passed
+from bundler.model.timing import State, TimedCell, TimingPlan, Timings
 from bundler.report import timings as timing_rows
 from bundler.report.across import Facts
 from bundler.report.html.page import page
@@ -22,7 +25,7 @@ from bundler.report.markdown import pull_request
 from bundler.report.pages import proof
 from bundler.report.terminal import screen
 from bundler.timing.judge import judge_timing
-from tests.small import HOST, Small, evidence, ground
+from tests.small import HOST, WRONG_VALUES, Small, evidence, ground
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 
@@ -36,7 +39,9 @@ def _cell(scenario: str, candidate: str, **fields: Any) -> tuple[TimedCell, Gpu]
 
 @pytest.fixture
 def loaded(tmp_path: Path) -> Loaded:
-    return Small(tmp_path).load()
+    loaded = Small(tmp_path).load()
+    plan = TimingPlan(cases=("n=100",), bytes=f"{1 << 30} + 0 * n")
+    return replace(loaded, experiment=loaded.experiment.model_copy(update={"timing": plan}))
 
 
 def _evidence(loaded: Loaded, *scenarios: str) -> Evidence:
@@ -86,8 +91,88 @@ def test_a_record_cannot_declare_its_own_numbers_admissible(loaded: Loaded) -> N
     wrong, _ = _cell("14-of-15-calls-do-nothing", "without-skill/01")
     forged = wrong.model_copy(update={"verdict": sound})
     timings = found.timings.model_copy(update={"cells": (forged,)})
-    (row,) = timing_rows.rows(found.model_copy(update={"timings": timings}))
+    (row,) = timing_rows.rows(found.model_copy(update={"timings": timings}), loaded.experiment)
     assert (row.state, row.value) == (State.WITHHELD, "")
+
+
+def _with_cell(loaded: Loaded, **fields: Any) -> Evidence:
+    """Sound in every way, but for what is said."""
+    found = _evidence(loaded, "sound")
+    assert found.timings is not None
+    cells = (found.timings.cells[0].model_copy(update=fields),)
+    return found.model_copy(update={"timings": found.timings.model_copy(update={"cells": cells})})
+
+
+def _on(loaded: Loaded, outcome: Outcome | None) -> dict[str, GroundReport]:
+    report = ground(loaded)
+    row = {"n=100": outcome} if outcome else {}
+    cells = {**report.cells, "without-skill/01": {**report.cells["without-skill/01"], **row}}
+    if outcome is None:
+        del cells["without-skill/01"]["n=100"]
+    return {"device": report.model_copy(update={"cells": cells})}
+
+
+_PLAN = {"cases": ("n=100",), "bytes": 1 << 30}
+_NOT_RUN = NotRun(why="no-memory", detail="x")
+_INVALID = GroundReport(status="invalid", reason="a control passed")
+
+
+@pytest.mark.parametrize(
+    ("grounds", "said"),
+    [
+        (lambda loaded: _on(loaded, WRONG_VALUES), "its cell on the device is wrong"),
+        (lambda loaded: _on(loaded, _NOT_RUN), "its cell on the device is not-run"),
+        (lambda loaded: _on(loaded, Passed(marks=(Mark.INPUT_CHANGED,))), "it changes its input"),
+        (lambda loaded: _on(loaded, None), "its cell was not judged"),
+        (lambda loaded: {"device": _INVALID}, "the device ground of the evidence is invalid"),
+        (lambda loaded: {"interpreter": ground(loaded)}, "the evidence has no device ground"),
+    ],
+)
+def test_what_the_same_evidence_contradicts_is_shown_nowhere(
+    loaded: Loaded, grounds: Callable[[Loaded], dict[str, GroundReport]], said: str
+) -> None:
+    found = _evidence(loaded, "sound", "sound").model_copy(update={"grounds": grounds(loaded)})
+    for form, text in _shown(loaded, found).items():
+        assert f"T24: {said}" in text, form
+        assert "times the time" not in text, form
+    assert timing_rows.rows(found, None)[0].value == ""
+
+
+@pytest.mark.parametrize(
+    ("plan", "fields", "said"),
+    [
+        (None, {}, "wants nothing timed"),
+        (_PLAN | {"cases": ("n=1",)}, {}, "no timing of this case"),
+        (_PLAN | {"arms": ("with-skill",)}, {}, "no timing of this candidate"),
+        (_PLAN | {"cache": "warm"}, {}, "with a cold L2, where the experiment wants a warm one"),
+        (_PLAN, {"bytes": 1.0}, "other bytes of a call than the experiment declares"),
+        (_PLAN, {"bytes": None}, "no bytes of a call"),
+        (_PLAN, {"flops": 1.0}, "its own flops of a call"),
+        (_PLAN | {"flops": "2 * n"}, {"flops": 1.0}, "other flops of a call"),
+    ],
+)
+def test_what_the_experiment_does_not_want_timed_is_withheld(
+    loaded: Loaded, plan: dict[str, Any] | None, fields: dict[str, Any], said: str
+) -> None:
+    timing = TimingPlan.model_validate(plan) if plan else None
+    experiment = loaded.experiment.model_copy(update={"timing": timing})
+    (row,) = timing_rows.rows(_with_cell(loaded, **fields), experiment)
+    assert (row.state, row.value) == (State.WITHHELD, "")
+    assert [said in note for note in row.notes if note.startswith("T24: ")] == [True]
+
+
+def test_work_that_takes_the_tensors_to_say_is_labelled(loaded: Loaded) -> None:
+    plan = TimingPlan(cases=("n=100",), bytes="4 * shape(0, 0)")
+    experiment = loaded.experiment.model_copy(update={"timing": plan})
+    (row,) = timing_rows.rows(_with_cell(loaded), experiment)
+    assert row.state == State.ADMISSIBLE
+    assert row.notes == ("T24: bytes depends on the tensors, so it is taken from the evidence",)
+
+
+def test_without_an_experiment_a_timing_says_that_it_was_held_against_none(loaded: Loaded) -> None:
+    (row,) = timing_rows.rows(_with_cell(loaded), None)
+    assert row.state == State.ADMISSIBLE
+    assert row.notes[0].startswith("T24: no experiment was named")
 
 
 def test_what_was_not_timed_says_why(loaded: Loaded) -> None:

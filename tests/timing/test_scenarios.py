@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from bundler.model.evidence import GroundReport
 from bundler.model.host import Gpu
 from bundler.model.timing import TimedCell, TimingVerdict
+from bundler.timing.facts import Around
 from bundler.timing.judge import RULES, judge_timing
 
 FOLDER = Path(__file__).parent / "scenarios"
@@ -21,7 +23,8 @@ SCENARIOS = sorted(FOLDER.glob("*.json"))
 def _judged(path: Path) -> tuple[dict[str, Any], TimingVerdict]:
     scenario = json.loads(path.read_text())
     cell, gpu = TimedCell.model_validate(scenario["cell"]), Gpu.model_validate(scenario["gpu"])
-    verdict = judge_timing(cell, gpu)
+    told = scenario.get("ground")
+    verdict = judge_timing(cell, gpu, Around(GroundReport.model_validate(told)) if told else None)
     assert verdict is not None
     return scenario, verdict
 

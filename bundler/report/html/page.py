@@ -79,7 +79,7 @@ def _values(facts: Facts) -> dict[str, object]:
         "code": [_diff(pair) for pair in code_pairs(facts.loaded)],
         "prompts": [_diff(pair) for pair in prompt_pairs(facts.loaded)],
         "hosts": hosts_of(facts),
-        "timings": [(name, found) for name, e in facts.evidence if (found := timing_rows.rows(e))],
+        "timings": [(n, found) for n, e in facts.evidence if (found := timing_rows.rows(e, experiment))],
         "ratios": [
             (n, timing_rows.said(p)) for n, e in facts.evidence for p in timing_rows.pairs(experiment, e)
         ],

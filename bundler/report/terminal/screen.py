@@ -67,8 +67,8 @@ def show(
 
 
 def timings(console: Console, experiment: Experiment | None, evidence: Evidence) -> None:
-    """What was timed, or why it may not be claimed; ``experiment`` is needed for the ratios."""
-    found = timing_rows.rows(evidence)
+    """What was timed, or why it may not be claimed; ``experiment`` says what is timed, and gives ratios."""
+    found = timing_rows.rows(evidence, experiment)
     if not found:
         return
     say(console, Text("\nTimings", "bold"))
