@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -166,3 +167,32 @@ def test_a_candidate_is_not_run_without_one(monkeypatch: pytest.MonkeyPatch) -> 
     finally:
         candidate._cuda_support.cache_clear()
     assert found == {"raised": None, "unsupported": "cuda.core 0.2.0 is old"}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("capability", "says"), [((9, 0), ""), ((4, 2), "compiles for no sm_42")])
+def test_a_process_without_a_candidate_says_what_the_host_supports(
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], says: str
+) -> None:
+    torch = pytest.importorskip("torch")
+    nvrtc = pytest.importorskip("bundler.worker.nvrtc")
+    from bundler.worker import candidate, cuda_compile
+    from bundler.worker.wire import Message
+
+    monkeypatch.setattr(candidate, "_cuda_support", lambda: SimpleNamespace(nvrtc=nvrtc))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    major, minor = capability
+    request = Message({"op": "supports", "sm": 10 * major + minor})
+    answers = [candidate._supports(), cuda_compile.Server("nvrtc").answer(request)[0]]
+    assert all(set(answer) == {"unsupported"} for answer in answers)
+    assert all(says in answer["unsupported"] for answer in answers)
+    assert {bool(answer["unsupported"]) for answer in answers} == {bool(says)}
+
+
+@pytest.mark.torch
+def test_a_process_without_a_candidate_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from bundler.worker import candidate
+
+    monkeypatch.setattr(candidate, "_cuda_support", lambda: "NVRTC could not be loaded: no such file")
+    assert candidate._supports() == {"unsupported": "NVRTC could not be loaded: no such file"}
