@@ -90,6 +90,12 @@ def _reason(report: pytest.TestReport) -> str:
     return str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
 
 
+@pytest.fixture(autouse=True)
+def _no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the user's terminal nor the test runner's decides how wide output is."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Small:
     """A small experiment, not yet written."""

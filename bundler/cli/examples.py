@@ -1,29 +1,49 @@
-"""What ``--help`` shows at its end: lines to copy."""
+"""What ``--help`` shows: a line for each command in the list of all, and at a command's end lines to copy."""
 
 from __future__ import annotations
 
+SHORT = {
+    "verify": "Run the stored kernels again: is the record reproduced?",
+    "freeze": "Freeze an experiment into one tar, or an OCI layout.",
+    "rebase": "Put a frozen experiment on another runtime.",
+    "show": "List what is frozen, each with its sha256.",
+    "env": "Print what this runtime is made of, as JSON.",
+    "extract": "Write a bundle's files and candidates to a folder.",
+    "record": "Judge an experiment here and store the evidence.",
+    "new": "Lay out an experiment.",
+    "declare": "Write the sha256 of an experiment's files.",
+    "check": "Say everything that an experiment lacks.",
+    "compare": "Show where hosts agree on an experiment's cells.",
+    "diff": "Say what differs between two bundles.",
+    "index": "Write proof/README.md: which skill helps.",
+    "report": "Report an experiment in Markdown, HTML or charts.",
+    "host": "Print this machine: GPU, driver, clocks, software.",
+    "schema": "Print a JSON Schema of bundler's files.",
+    "completion": "Print a shell's completion script.",
+}
+"""By command. Short enough that 80 columns cut none of them off."""
 EXAMPLES = {
     "verify": (
         "bundler verify proof/portability/row-max",
-        "bundler verify row-max.tar --no-gpu --json evidence.json",
+        "bundler verify row-max.oci.tar --no-gpu --json evidence.json",
         "bundler verify portability-row-max:latest --ground compile --arch 75",
     ),
     "freeze": (
-        "bundler freeze proof/portability/row-max -o row-max.tar",
-        "bundler freeze proof/portability/row-max -o row-max.tar --base cpu --tag row-max:1",
+        "bundler freeze proof/portability/row-max -o row-max.oci.tar",
+        "bundler freeze proof/portability/row-max -o row-max.oci.tar --base cpu --tag row-max:1",
         "bundler freeze proof/portability/row-max -o row-max/ --base cuda13",
-        "bundler freeze proof/portability/row-max -o row-max.tar --bare",
+        "bundler freeze proof/portability/row-max -o row-max.oci.tar --bare",
     ),
     "show": (
-        "bundler show row-max.tar",
+        "bundler show row-max.oci.tar",
         "bundler show portability-row-max:latest --json",
     ),
     "extract": (
-        "bundler extract out --from row-max.tar",
+        "bundler extract out --from row-max.oci.tar",
         "bundler extract out --from portability-row-max:latest",
     ),
     "record": (
-        "bundler record proof/portability/row-max h200",
+        "bundler record proof/portability/row-max rtx-3050",
         "bundler record proof/portability/row-max cpu --ground compile --ground interpreter",
     ),
     "new": (

@@ -10,11 +10,13 @@ import typer
 from bundler.bundle.freeze import EXPERIMENT_LABEL, Frozen, find_base, put_on, write
 from bundler.bundle.freeze import freeze as freeze_experiment
 from bundler.errors import UsageError
+from bundler.experiment.check import errors_of
 from bundler.experiment.load import load
 from bundler.experiment.place import existing, experiment_folder
 from bundler.oci.archive_reader import read_archive
 from bundler.oci.image import Image
 from bundler.oci.layout import read_layout
+from bundler.report.text import count
 
 Output = Annotated[
     str,
@@ -55,6 +57,9 @@ def freeze(
     loaded = load(experiment_folder(folder))
     image = None if bare else find_base(base or loaded.experiment.runtime.name, loaded.root)
     _write(freeze_experiment(loaded, image), output, tag or _tag(loaded.experiment.id), thin)
+    if errors := errors_of(loaded):
+        below = f"{count(len(errors), 'error')}, so no bundle to publish yet: bundler check {folder}"
+        typer.echo(f"below the minimum bar: {below}", err=True)
 
 
 def rebase(

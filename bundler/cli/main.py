@@ -8,7 +8,7 @@ from importlib import import_module
 import typer
 
 from bundler.cli import completion
-from bundler.cli.examples import epilog
+from bundler.cli.examples import SHORT, epilog
 from bundler.cli.outside import OUTSIDE
 from bundler.cli.top import new_app, run
 
@@ -40,7 +40,7 @@ def app_of(first: str) -> typer.Typer:
     app = new_app(OUTSIDE)
     for name in [first] if first in COMMANDS else COMMANDS:
         function = getattr(import_module(f"bundler.cli.{COMMANDS[name]}"), name)
-        app.command(name, epilog=epilog(name))(function)
+        app.command(name, epilog=epilog(name), short_help=SHORT[name])(function)
     if first not in COMMANDS:
         skills = import_module("bundler.cli.skills").app
         app.add_typer(skills, name=SKILLS, help="The skills of this repository.")

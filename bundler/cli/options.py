@@ -15,6 +15,7 @@ from bundler.experiment.load import Loaded
 from bundler.model.experiment import Experiment, Ground, Language
 from bundler.replay.architectures import KNOWN
 from bundler.replay.request import Request
+from bundler.report.text import few
 
 _ARCHITECTURE = re.compile(r"(?:sm_)?([0-9]{2,3})|([0-9]{1,2})\.([0-9])", re.IGNORECASE)
 
@@ -134,7 +135,7 @@ def _grounds_of(experiment: Experiment) -> list[Ground]:
 def _known(what: str, wanted: Sequence[str] | None, there: Sequence[str]) -> None:
     for name in wanted or ():
         if name not in there:
-            raise UsageError(f"there is no {what} {name!r}", hint=f"use one of: {', '.join(there[:40])}")
+            raise UsageError(f"there is no {what} {name!r}", hint=f"use one of: {few(there, 12)}")
 
 
 def _seed(text: str) -> int:

@@ -1,9 +1,10 @@
-"""How far a replay is: a bar on a terminal, lines for a bundler outside, else nothing."""
+"""How far a replay is: a bar on a terminal, each step for a bundler outside, a line now and then in a log."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
@@ -12,6 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from bundler import interrupts
 from bundler.engine.steps import progress_line
 from bundler.replay.request import Step
+
+_EVERY_S = 30.0
 
 
 @contextlib.contextmanager
@@ -23,7 +26,20 @@ def stepping(console: Console) -> Iterator[Callable[[Step], None]]:
         with _bar(console) as step:
             yield step
     else:
-        yield lambda step: None
+        yield _lines(console)
+
+
+def _lines(console: Console) -> Callable[[Step], None]:
+    """A line for a log, as a ground begins and now and then: a replay may take minutes."""
+    last: dict[str, float] = {}
+
+    def step(now: Step) -> None:
+        time_s = time.monotonic()
+        if time_s - last.get(now.ground, -_EVERY_S) >= _EVERY_S:
+            last[now.ground] = time_s
+            console.print(f"{now.ground}: {now.done:,} of {now.total:,} cells", style="dim", highlight=False)
+
+    return step
 
 
 @contextlib.contextmanager

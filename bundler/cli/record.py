@@ -35,6 +35,9 @@ def record(
     jobs: options.JobsOption = 0,
     time: options.TimeOption = False,
     slow: options.SlowOption = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace evidence/NAME.json.gz where it is there already.")
+    ] = False,
 ) -> None:
     """Judge every cell on this host and store the evidence below the experiment's folder.
 
@@ -42,6 +45,12 @@ def record(
     """
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name", hint="use lowercase letters, digits and hyphens")
+    path = folder / "evidence" / f"{name}.json.gz"
+    if path.exists() and not replace:
+        raise UsageError(
+            f"{str(path)!r} is there already",
+            hint="name this host otherwise, or give --replace: what is recorded there is lost then",
+        )
     out = console()
     loaded = load(experiment_folder(folder), evidence=False)
     request = options.Selection(ground, arch, None, None, seed, jobs, time, slow).request(loaded)
@@ -55,7 +64,6 @@ def record(
     if any(report.status == "invalid" for report in evidence.grounds.values()):
         raise typer.Exit(ExitCode.INVALID)
     judged = {ground: report for ground, report in evidence.grounds.items() if report.status == "judged"}
-    path = folder / "evidence" / f"{name}.json.gz"
     data = evidence_json(evidence.model_copy(update={"grounds": judged}))
     write_whole(path, gzip.compress(data, mtime=0))
     out.print(Text(f"{path}: add it to the list 'evidence' of experiment.yaml"))

@@ -85,6 +85,7 @@ def _code(app: typer.Typer, completing: bool) -> int:
         # typer's own errors, whose class moves from release to release, know how to show themselves.
         if not (hasattr(error, "show") and hasattr(error, "format_message")):
             raise
+        error.message = str(getattr(error, "message", "")).removeprefix("Value error, ")  # pydantic's word
         error.show()
         return ExitCode.USAGE
     return int(code or 0)

@@ -25,12 +25,9 @@ def test_a_sound_experiment_passes() -> None:
     assert result.exit_code == ExitCode.OK
     assert result.stdout.splitlines() == [
         str(SOUND),
-        "  warning  evidence: evidence/h200.json.gz was not recorded as pinned: "
-        "torch 2.11.0 here, 2.13.0 pinned",
-        "           → record it in the runtime that the experiment pins, or say in the notes why not",
         "  warning  plan: there is no plan, so no one can tell whether the run is as planned",
         "           → write plan: what was said before the run, and where",
-        "1 experiment, 0 errors, 2 warnings",
+        "1 experiment, 0 errors, 1 warning",
     ]
 
 
@@ -110,3 +107,14 @@ def test_new_then_check(small: Small) -> None:
 def test_runs_have_bounds(small: Small, runs: str) -> None:
     result = run("new", "toy/row-max", "--skill", SKILL, "--root", small.root, "--runs", runs)
     assert result.exit_code == ExitCode.USAGE
+
+
+def test_freeze_says_that_check_finds_errors(small: Small) -> None:
+    """It freezes what loads, so that an author can try it; a reviewer would be told by check alone."""
+    folder = small.write()
+    frozen = run("freeze", folder, "-o", small.root / "x.oci.tar", "--bare")
+    assert frozen.exit_code == ExitCode.OK
+    errors = sum(line.startswith("  error ") for line in run("check", folder).stdout.splitlines())
+    assert errors > 0
+    assert f"below the minimum bar: {errors} errors" in frozen.stderr
+    assert f"bundler check {folder}" in frozen.stderr

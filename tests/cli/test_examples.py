@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from bundler.cli.examples import EXAMPLES, epilog
-from bundler.cli.main import app
+from bundler.cli.main import COMMANDS, app
 
 LINES = [line for lines in EXAMPLES.values() for line in lines]
 
@@ -37,3 +37,10 @@ def test_the_command_line_takes_it(line: str) -> None:
 
 def test_a_command_without_examples() -> None:
     assert epilog("completion") is None
+
+
+def test_the_list_of_commands_is_whole_at_80_columns() -> None:
+    listed = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).output.partition("Commands:")[2]
+    assert len(listed.split("\n  ")) > len(COMMANDS)
+    assert "..." not in listed
+    assert max(map(len, listed.splitlines())) <= 80

@@ -98,6 +98,7 @@ def test_codes_are_told_apart() -> None:
             "error: 'name:tag' is an image's name, and the Python package docker is not installed",
         ),
         (["record", "proof", "../up"], "error: '../up' is no name"),
+        (["verify", "--ground", "foo"], "Invalid value for '--ground': 'foo' is not one of 'device',"),
     ],
 )
 def test_usage(run: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str) -> None:

@@ -73,3 +73,16 @@ def test_record_says_how_it_went_and_what_is_next(run: Run, small: Small) -> Non
         "JUDGED: 4 of 4 candidates' cells passed, and each control did as it must",
         f"{small.folder}/evidence/host.json.gz: add it to the list 'evidence' of experiment.yaml",
     ]
+
+
+def test_what_is_recorded_is_not_replaced_unasked(run: Run, small: Small) -> None:
+    """Else the name of another host's evidence, typed again, loses that evidence."""
+    folder = str(small.write())
+    small.record(evidence(small.load(), {"interpreter": ground(small.load())}))
+    kept = small.folder / "evidence" / "host.json.gz"
+    kept.write_bytes(b"kept")
+    refused = run("record", folder, "host", "--ground", "interpreter")
+    assert refused.code == 2
+    assert "is there already" in refused.err
+    assert "--replace" in refused.err
+    assert kept.read_bytes() == b"kept"
