@@ -26,6 +26,7 @@ from bundler.experiment.parse import parse_evidence
 from bundler.experiment.subject import mismatch
 from bundler.files import temporary_folder
 from bundler.model.evidence import Evidence
+from bundler.model.words import count, few
 from bundler.oci.archive import write_archive
 from bundler.oci.image import BASE_DIGEST_LABEL, Image
 from bundler.replay.replay import replay
@@ -140,19 +141,18 @@ def _own_note(others: Sequence[str], trusted: bool) -> str:
     if not others:
         return "by the bundle's own replayer, unpacked; it is, byte for byte, this bundler"
     how = "unconfined, as --own-replayer asks" if trusted else "unpacked and confined"
-    return f"by the bundle's own replayer, {how}; it is not this bundler: {_few(others)}"
+    return f"by the bundle's own replayer, {how}; it is not this bundler: {_differing(others)}"
 
 
 def _installed_note(others: Sequence[str], why: str) -> str:
     """The files come last: their names are a stranger's, and what is too long is cut off."""
     so = f"cannot be confined here ({why}); --own-replayer runs it unconfined" if why else "had nothing to do"
-    return f"by the installed bundler: the bundle's own replayer is another and {so}; {_few(others)}"
+    return f"by the installed bundler: the bundle's own replayer is another and {so}; {_differing(others)}"
 
 
-def _few(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
-    differ = "1 file differs" if len(paths) == 1 else f"{len(paths)} files differ"
-    return f"{differ}, {', '.join(paths[:_SHOWN])}{more}"
+def _differing(paths: Sequence[str]) -> str:
+    differ = "differs" if len(paths) == 1 else "differ"
+    return f"{count(len(paths), 'file')} {differ}, {few(paths, _SHOWN)}"
 
 
 def _in_docker(docker: Docker, image: str, plan: Plan, options: Options, digest: Digest | None) -> Replayed:

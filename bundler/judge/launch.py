@@ -11,6 +11,7 @@ from bundler.errors import BadExperiment
 from bundler.model.cuda import CudaArgument, CudaCall, Scalar
 from bundler.model.experiment import Case, Experiment
 from bundler.model.expression import BadExpression, Extents, Number, evaluate
+from bundler.model.words import count
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
@@ -158,7 +159,7 @@ class _Terms:
             given = sum(tensor is not None for tensor in self._tensors)
             raise self.bad(
                 f"argument {name!r} is input {index}, which is no tensor: "
-                f"the harness gives {given} tensor{'s' * (given != 1)}, and inputs count from 0"
+                f"the harness gives {count(given, 'tensor')}, and inputs count from 0"
             )
         return index
 

@@ -8,6 +8,7 @@ from bundler.errors import UnavailableError
 from bundler.experiment.load import Loaded
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Language
+from bundler.model.words import not_held
 from bundler.replay.compile import Assembler
 from bundler.replay.cross_check import cross_checked
 from bundler.replay.grounds_compiled import judge_compiled
@@ -67,6 +68,5 @@ def _oracle(record: Record, stack: contextlib.ExitStack) -> Oracle:
             hint="stop other programs of this user or container, or let it start more processes (ulimit -u, "
             "--pids-limit)",
         ) from None
-    missing = [f"{step}: {state}" for step, state in oracle.isolation.items() if state != "held"]
-    record.judge_isolation["harness"] = "; ".join(missing) or "held"
+    record.judge_isolation["harness"] = "; ".join(not_held(oracle.isolation)) or "held"
     return oracle

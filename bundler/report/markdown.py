@@ -14,7 +14,7 @@ from bundler.report.hosts import Rows, arm_note, host_rows, provenance
 from bundler.report.markup import code, folded, prose, table
 from bundler.report.remarks import remarks
 from bundler.report.terminal.verdict import result
-from bundler.report.text import count, few
+from bundler.report.text import count, each, few
 
 
 def pull_request(facts: Facts) -> str:
@@ -181,8 +181,8 @@ def troubles(facts: Facts) -> str:
             arm = arms[found.candidate]
             origin = "" if arm.origin is Origin.GENERATED else f" ({arm_note(arm)})"
             what = f"{prose(found.who)}{origin} on {prose(column.title)}"
-            each = " each" * (len(found.candidates) > 1)
-            how = f"{count(len(found.cases), 'case')}{each} {prose(found.kind)}: {prose(few(found.cases))}"
+            cases = f"{count(len(found.cases), 'case')}{each(found.candidates)}"
+            how = f"{cases} {prose(found.kind)}: {prose(few(found.cases))}"
             lines.append(f"{what}: {how}" + (f"<br>{code(found.detail, 240)}" if found.detail else ""))
     return bullets(lines)
 
@@ -198,7 +198,7 @@ def disagreements(facts: Facts) -> str:
     """Where a kernel passes on one ground and not on another."""
     found = disagreeing(facts)
     lines = [
-        f"{prose(d.who)}: {count(len(d.cases), 'case')}{' each' * (len(d.candidates) > 1)} {prose(d.kind)} "
+        f"{prose(d.who)}: {count(len(d.cases), 'case')}{each(d.candidates)} {prose(d.kind)} "
         f"on {prose(d.ground)}, {prose(d.other_kind)} on {prose(d.other_ground)}: {prose(few(d.cases, 3))}"
         for d in found
     ]

@@ -5,6 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
+from bundler.model.words import count, few
+
+__all__ = ["count", "each", "few", "plain"]
+
 _SAFE_CONTROL = {"\n": "⏎", "\t": " "}
 
 
@@ -25,12 +29,6 @@ def _shown(character: str) -> str:
     return character
 
 
-def few(names: Sequence[str], most: int = 6) -> str:
-    """The first names, and how many more there are."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
-
-
-def count(number: int, one: str, many: str = "") -> str:
-    """``1 cell``, ``1,200 cells``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def each(names: Sequence[str]) -> str:
+    """`` each`` where a number is of every one of several."""
+    return " each" if len(names) > 1 else ""

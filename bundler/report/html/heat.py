@@ -50,7 +50,7 @@ def heat_map(facts: Facts, column: Column) -> HeatMap:
     left_out = len(rows) - len(ran)
     rows = ran
     if len(rows) > _FEW and len({tuple((cell.name, cell.more) for cell in row) for _, row in rows}) == 1:
-        rows = [(f"all {len(rows)} cases{' that ran' * bool(left_out)}", rows[0][1])]
+        rows = [(f"all {len(rows)} cases{' that ran' if left_out else ''}", rows[0][1])]
     seen = {cell.name for _, row in rows for cell in row}
     legend = [Cell(name, sign, name) for name, sign in signs.SIGNS.items() if name in seen]
     return HeatMap(column, arms, rows, legend, left_out)

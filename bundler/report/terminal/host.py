@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import chain
 
 from rich.console import Console
@@ -11,6 +10,7 @@ from rich.text import Text
 
 from bundler.model.evidence import Evidence
 from bundler.model.host import Gpu, Host, Read, Value
+from bundler.model.words import not_held
 from bundler.report.terminal import DIM, WARN
 from bundler.report.text import count, plain
 
@@ -82,16 +82,12 @@ def isolation(evidence: Evidence) -> Text:
     reports = [report.isolation for report in evidence.grounds.values() if report.isolation]
     if not reports:
         return Text("no worker was started", WARN)
-    workers = [_missing(report) for report in reports]
+    workers = [not_held(report) for report in reports]
     judge = evidence.judge_isolation
     # The harness's process says in one line what it lacks: nothing new where a worker lacks the very same.
     if judge.get("harness") in ["; ".join(lacking) for lacking in workers if lacking]:
         judge = {step: state for step, state in judge.items() if step != "harness"}
-    if missing := dict.fromkeys(chain(_missing(judge), *workers)):
+    if missing := dict.fromkeys(chain(not_held(judge), *workers)):
         return Text(plain("; ".join(missing)), WARN)
     held = ", ".join(reports[0])
     return Text(f"all held: {plain(held)}")
-
-
-def _missing(steps: Mapping[str, str]) -> list[str]:
-    return [f"{step}: {state}" for step, state in steps.items() if state != "held"]

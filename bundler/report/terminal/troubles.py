@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import Console
 from rich.text import Text
 
@@ -13,7 +11,7 @@ from bundler.model.outcome import Passed
 from bundler.report import summary
 from bundler.report.terminal import BAD, DIM
 from bundler.report.terminal.lines import say
-from bundler.report.text import count, few, plain
+from bundler.report.text import count, each, few, plain
 
 
 def troubles(console: Console, experiment: Experiment, groups: list[summary.GroundGroup]) -> None:
@@ -32,7 +30,7 @@ def troubles(console: Console, experiment: Experiment, groups: list[summary.Grou
                 (trouble.who, "bold"),
                 (f" ({arm.origin}) " if arm.origin is not Origin.GENERATED else " ", DIM),
                 f"on {trouble.ground}: ",
-                (f"{len(trouble.cases)}{_each(trouble.candidates)} {trouble.kind}", BAD),
+                (f"{len(trouble.cases)}{each(trouble.candidates)} {trouble.kind}", BAD),
                 f": {few(trouble.cases)}",
             ),
         )
@@ -55,7 +53,7 @@ def disagreements(console: Console, experiment: Experiment, groups: list[summary
             Text.assemble(
                 "  ",
                 (one.who, "bold"),
-                f": {count(len(one.cases), 'case')}{_each(one.candidates)} {one.kind} "
+                f": {count(len(one.cases), 'case')}{each(one.candidates)} {one.kind} "
                 f"on {one.ground}, {one.other_kind} on {one.other_ground}: {few(one.cases, 3)}",
             ),
         )
@@ -65,10 +63,6 @@ def disagreements(console: Console, experiment: Experiment, groups: list[summary
 def _apart(experiment: Experiment, groups: list[summary.GroundGroup]) -> list[summary.Disagreement]:
     controls = {c.id for c in experiment.candidates() if c.arm.is_control}
     return [one for one in summary.disagreements(groups) if one.candidate not in controls]
-
-
-def _each(candidates: Sequence[str]) -> str:
-    return " each" if len(candidates) > 1 else ""
 
 
 def marked(console: Console, groups: list[summary.GroundGroup]) -> None:

@@ -16,7 +16,7 @@ from bundler.model.verdict import GroundVerdict, Judgement, Verdict
 from bundler.report import summary
 from bundler.report.terminal import BAD, DIM, GOOD, WARN
 from bundler.report.terminal.lines import say
-from bundler.report.text import count, few, plain
+from bundler.report.text import count, each, few, plain
 
 
 def judgements(console: Console, verdict: Verdict) -> None:
@@ -25,13 +25,13 @@ def judgements(console: Console, verdict: Verdict) -> None:
     for heading in ("ground", "reproduced", "differ", "not judged", "PTX"):
         table.add_column(heading, justify="left" if heading in ("ground", "PTX") else "right")
     for names, ground in _alike(verdict.grounds):
-        each = " each" if len(names) > 1 else ""
+        of = each(names)
         differ = ground.count(Judgement.DIFFERS)
         table.add_row(
             Text(summary.title(names)),
-            f"{ground.count(Judgement.REPRODUCED)}{each}",
-            Text(f"{differ}{each}", BAD if differ else ""),
-            f"{ground.count(Judgement.NOT_JUDGED)}{each}",
+            f"{ground.count(Judgement.REPRODUCED)}{of}",
+            Text(f"{differ}{of}", BAD if differ else ""),
+            f"{ground.count(Judgement.NOT_JUDGED)}{of}",
             _ptx(ground),
         )
     console.print(table)
