@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from bundler.errors import ExitCode
 from bundler.model.evidence import Evidence, GroundReport
 from bundler.model.experiment import Arm, Expect, Experiment, Origin
-from bundler.model.outcome import NotRun, Outcome, Passed, Wrong, kind
+from bundler.model.outcome import NotRun, Outcome, Passed, Why, Wrong, kind, ran
 from bundler.model.verdict import CellVerdict, GroundVerdict, Judgement, Verdict
 
 
@@ -78,7 +78,7 @@ def _cell(candidate: str, case: str, before: Outcome | None, now: Outcome, reaso
 
     if reason:
         return verdict(Judgement.NOT_JUDGED, reason)
-    if isinstance(now, NotRun):
+    if isinstance(now, NotRun) and not _launched_once(before, now):
         return verdict(Judgement.NOT_JUDGED, f"not run here: {now.detail or now.why}")
     if before is None:
         return verdict(Judgement.NOT_JUDGED, "no recorded outcome")
@@ -87,6 +87,11 @@ def _cell(candidate: str, case: str, before: Outcome | None, now: Outcome, reaso
     if was != is_now:
         return verdict(Judgement.DIFFERS, _difference(now))
     return verdict(Judgement.REPRODUCED)
+
+
+def _launched_once(before: Outcome | None, now: NotRun) -> bool:
+    """Whether a wrapper that launches nothing now did when recorded: its own word, and no matter of the host."""
+    return now.why is Why.NO_LAUNCH and before is not None and ran(before)
 
 
 def _may_vary(arm: Arm) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from bundler.errors import ExitCode
 from bundler.judge.verdict import exit_code, hold
 from bundler.model.evidence import Evidence
+from bundler.model.outcome import NotRun, Why
 from bundler.model.verdict import Judgement
 from tests.small import PASSED, UNCOMPILABLE, WRONG_VALUES, Small, evidence, ground
 
@@ -44,6 +45,26 @@ def test_another_seed_excuses_what_no_claim_rests_on(
     small: Small, candidate: str, outcome: Any, seed: int, judgement: Judgement
 ) -> None:
     held, code = _held(small, candidate, outcome, seed)
+    assert held is judgement
+    assert (code is ExitCode.DIFFERS) == (judgement is Judgement.DIFFERS)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "why", "judgement"),
+    [
+        # That it launches nothing is the word of a process that has run it.
+        (PASSED, Why.NO_LAUNCH, Judgement.DIFFERS),
+        (UNCOMPILABLE, Why.NO_LAUNCH, Judgement.DIFFERS),
+        (NotRun(why=Why.NO_LAUNCH), Why.NO_LAUNCH, Judgement.NOT_JUDGED),
+        # A host may lack what another had.
+        (PASSED, Why.UNSUPPORTED_HOST, Judgement.NOT_JUDGED),
+    ],
+)
+def test_what_launched_when_recorded_has_to_launch(
+    small: Small, recorded: Any, why: Why, judgement: Judgement
+) -> None:
+    name = "with-skill/01"
+    held, code = _held(small, name, NotRun(why=why), 0, {name: {"n=1": recorded}})
     assert held is judgement
     assert (code is ExitCode.DIFFERS) == (judgement is Judgement.DIFFERS)
 
