@@ -90,7 +90,7 @@ def _cell(candidate: str, case: str, before: Outcome | None, now: Outcome, reaso
 
 
 def _launched_once(before: Outcome | None, now: NotRun) -> bool:
-    """Whether a wrapper that launches nothing now did when recorded: its own word, and no matter of the host."""
+    """Whether a wrapper that launches nothing now did when recorded: its own word, whatever the host."""
     return now.why is Why.NO_LAUNCH and before is not None and ran(before)
 
 
