@@ -85,7 +85,8 @@ def _code(app: typer.Typer, completing: bool) -> int:
         # typer's own errors, whose class moves from release to release, know how to show themselves.
         if not (hasattr(error, "show") and hasattr(error, "format_message")):
             raise
-        error.message = str(getattr(error, "message", "")).removeprefix("Value error, ")  # pydantic's word
+        said = vars(error)
+        said["message"] = str(said.get("message", "")).removeprefix("Value error, ")  # pydantic's words
         error.show()
         return ExitCode.USAGE
     return int(code or 0)

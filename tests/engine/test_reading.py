@@ -17,6 +17,7 @@ from bundler.engine.replayed import Engine, Options
 from bundler.engine.target import Archive, ImageName
 from bundler.engine.verify import verified
 from bundler.errors import BadBundle, UnavailableError, UsageError
+from bundler.model.evidence import evidence_json
 from bundler.oci.archive import write_archive
 from bundler.oci.image import Image, append
 from bundler.oci.layer import Layer, build_layer
@@ -122,9 +123,14 @@ class TestByName:
         assert bundler("extract", tmp_path / "out", "--from", name).returncode == 0
         assert (tmp_path / "out/candidates/with-skill/01.py").is_file()
 
-    def test_compare(self, name: str, recorded: Small) -> None:
-        done = bundler("compare", name, recorded.folder)
+    def test_compare(self, name: str, recorded: Small, tmp_path: Path) -> None:
+        loaded = recorded.load()
+        other = evidence(loaded, {"interpreter": ground(loaded)}, started="2026-12-01T12:00:00+00:00")
+        (tmp_path / "other.json").write_bytes(evidence_json(other))
+        done = bundler("compare", name, tmp_path / "other.json")
         assert done.returncode == 0, done.stderr
+        again = bundler("compare", name, recorded.folder)
+        assert (again.returncode, "one replay on one host" in again.stderr) == (2, True)
 
     def test_diff(self, name: str, recorded: Small, tmp_path: Path) -> None:
         write_archive(freeze(recorded.load(), None).image, tmp_path / "same.tar", reference="x:1")
