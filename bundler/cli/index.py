@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from bundler.errors import ExitCode, UsageError
-from bundler.experiment.load import DECLARATION, Loaded, load
+from bundler.experiment.load import DECLARATION, Loaded, load, read_file
 from bundler.experiment.parse import parse_evidence
 from bundler.experiment.skill_versions import Current, current, stale_since
 from bundler.files import write_whole
@@ -76,7 +76,7 @@ def _source(folder: Path) -> report.Source:
 def _kept(root: Path) -> Iterator[tuple[str, Evidence]]:
     for path in sorted((root / KEPT).glob("*.json*")):
         name = (KEPT / path.name).as_posix()
-        yield name, parse_evidence(path.read_bytes(), name)
+        yield name, parse_evidence(read_file(root / KEPT, path.name), name)
 
 
 def _pages(entry: Loaded) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from bundler.names import path_problem
+
 _INTEGERS = 1 << 64
 """No integer of a file is as large: one of a thousand digits is no number that arithmetic is safe with."""
 
@@ -82,11 +84,13 @@ def _inside(path: str) -> str:
     parts = path.split("/")
     if path.startswith("/") or "\\" in path or any(part in ("", ".", "..") for part in parts):
         raise ValueError(f"{path!r} is no relative path of plain names")
+    if problem := path_problem(path):
+        raise ValueError(f"{path!r}: {problem.what}")
     return path
 
 
 RelativePath = Annotated[str, StringConstraints(min_length=1, max_length=400), AfterValidator(_inside)]
-"""A POSIX path below the folder that it is relative to."""
+"""A POSIX path below the folder that it is relative to, of names that a layer may hold."""
 
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 Name = Annotated[str, StringConstraints(pattern=rf"^{NAME.pattern}$", max_length=100)]

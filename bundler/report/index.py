@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Required, TypedDict
 
 from bundler.digest import Digest
 from bundler.errors import ExitCode
@@ -15,8 +16,9 @@ from bundler.judge.statistics import ArmRuns, Contrast, Shows, arm_runs, contras
 from bundler.judge.verdict import exit_code, hold
 from bundler.model.base import Frozen, Id
 from bundler.model.evidence import Evidence
-from bundler.model.experiment import Experiment, Origin
-from bundler.model.verdict import Judgement
+from bundler.model.experiment import Experiment, Ground, Origin
+from bundler.model.outcome import NotRun
+from bundler.model.verdict import GroundVerdict, Judgement
 from bundler.report.text import count
 from bundler.skills import Skill
 
@@ -30,7 +32,12 @@ class HostRow(Frozen):
     recorded: bool
     """Whether it is the entry's own evidence."""
     reproduced: bool
-    """Whether a replay elsewhere was whole, judged something, and differs nowhere."""
+    """Whether a replay elsewhere was whole, judged something of an answer, and differs nowhere."""
+    judged: int = 0
+    """Recorded cells of generated answers that it judged, on the device, else by compiling, else by the
+    interpreter."""
+    of: int = 0
+    """All of those, on the same grounds: with fewer, an entry is reproduced in part only."""
     link: str
     """The evidence's file, from the repository's root."""
 
@@ -153,26 +160,72 @@ def shows(
 
 def _hosts(loaded: Loaded, kept: Kept) -> Iterator[HostRow]:
     for name, evidence in loaded.recorded:
-        yield _host(f"proof/{loaded.experiment.id}/{name}", evidence, "recorded", recorded=True)
+        yield _host(f"proof/{loaded.experiment.id}/{name}", evidence, said="recorded", recorded=True)
     for path, evidence in kept:
         if evidence.subject.experiment == loaded.experiment.id:
-            said, reproduced = _replayed(loaded, evidence)
-            yield _host(path, evidence, said, reproduced=reproduced)
+            yield _host(path, evidence, recorded=False, **_replayed(loaded, evidence))
 
 
-def _replayed(loaded: Loaded, evidence: Evidence) -> tuple[str, bool]:
-    """What a replay elsewhere says of the recorded evidence, and whether it reproduces it."""
+class _Replayed(TypedDict, total=False):
+    said: Required[str]
+    reproduced: bool
+    judged: int
+    of: int
+
+
+def _replayed(loaded: Loaded, evidence: Evidence) -> _Replayed:
+    """What a replay elsewhere says of the recorded evidence, and of how much of it: controls count for
+    nothing, since a cell of one says nothing of an answer."""
     if problem := mismatch(loaded, evidence):
-        return f"not counted: it is of {problem}", False
+        return {"said": f"not counted: it is of {problem}"}
     verdict = hold(loaded.experiment, evidence, loaded.recorded)
-    reproduced, differ = (verdict.count(j) for j in (Judgement.REPRODUCED, Judgement.DIFFERS))
-    said = f"{count(reproduced, 'cell')} reproduced, {differ:,} differ"
-    sound = exit_code(evidence, verdict) is ExitCode.OK
-    return said if verdict.complete else f"{said}, cut short", sound
+    generated = {c.id for c in loaded.experiment.candidates() if c.arm.origin is Origin.GENERATED}
+    held = [ground for ground in verdict.grounds if not ground.reason]
+    same = sum(_count(ground, generated, Judgement.REPRODUCED) for ground in held)
+    of = sum(_recorded(loaded, ground, generated) for ground in held)
+    said = f"{same:,} of {count(of, 'cell')} reproduced, {verdict.count(Judgement.DIFFERS):,} differ"
+    decisive = _decisive(held)
+    return {
+        "said": said if verdict.complete else f"{said}, cut short",
+        "reproduced": same > 0 and exit_code(evidence, verdict) is ExitCode.OK,
+        "judged": sum(
+            _count(ground, generated, Judgement.REPRODUCED, Judgement.DIFFERS) for ground in decisive
+        ),
+        "of": sum(_recorded(loaded, ground, generated) for ground in decisive),
+    }
+
+
+def _decisive(held: Sequence[GroundVerdict]) -> Sequence[GroundVerdict]:
+    """The grounds of the kind that counts most."""
+    kinds = (Ground.DEVICE, Ground.COMPILE, Ground.INTERPRETER)
+    found = ([ground for ground in held if ground.ground.partition(":")[0] == kind] for kind in kinds)
+    return next((grounds for grounds in found if grounds), ())
+
+
+def _count(ground: GroundVerdict, candidates: Collection[str], *judgements: Judgement) -> int:
+    return sum(cell.candidate in candidates and cell.judgement in judgements for cell in ground.cells)
+
+
+def _recorded(loaded: Loaded, ground: GroundVerdict, candidates: Collection[str]) -> int:
+    """How many cells of the candidates the evidence has that a ground is held against."""
+    rows = dict(loaded.recorded)[ground.source].grounds[ground.ground].cells
+    return sum(
+        not isinstance(outcome, NotRun)
+        for candidate, row in rows.items()
+        if candidate in candidates
+        for outcome in row.values()
+    )
 
 
 def _host(
-    path: str, evidence: Evidence, said: str, *, recorded: bool = False, reproduced: bool = False
+    path: str,
+    evidence: Evidence,
+    *,
+    recorded: bool,
+    said: str,
+    reproduced: bool = False,
+    judged: int = 0,
+    of: int = 0,
 ) -> HostRow:
     view = View(path, evidence)
     device = f"{view.gpu} ({view.architecture or 'architecture not read'})" if view.gpu else ""
@@ -182,5 +235,7 @@ def _host(
         said=said,
         recorded=recorded,
         reproduced=reproduced,
+        judged=judged,
+        of=of,
         link=path,
     )

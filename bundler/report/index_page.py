@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from urllib.parse import quote
 
 from bundler.judge.statistics import Contrast, Shows
 from bundler.model.experiment import Ground
-from bundler.report.index import Entry, Index
+from bundler.report.index import Entry, HostRow, Index
+from bundler.report.markup import prose
 from bundler.report.runs import sentence, share, told
 from bundler.report.summary import title
-from bundler.report.text import count, plain
+from bundler.report.text import count
 
 _HEAD = """\
 # Proof index
@@ -32,6 +35,9 @@ there is device evidence, else by compiling for every architecture. What Triton'
 counts, nor do controls and reconstructions. Intervals are Wilson's, at 95 %. An arm is held against the one
 without the skill; the word in the table is that of the arm whose skill is the current version: the newest in
 the skill's folder.
+
+A replay on another host is told by the cells of these runs that came out as recorded. `partly reproduced`
+means that not all of those on its device, or by compiling where it had none, were judged there.
 """
 
 
@@ -48,7 +54,7 @@ def _table(found: Index) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for skill in found.skills:
         category, _, name = skill.name.partition("/")
-        head = f"| {category} | [{name}](../{skill.path}) | {_text(skill.version)} |"
+        head = f"| {category} | [{name}](../{skill.path}) | {prose(skill.version)} |"
         for entry in skill.entries:
             link = f"[{entry.id}](#{_anchor(entry.id)})"
             yield f"{head} {link} | {word(entry)} | {_runs(entry)} | {_where(entry)} |"
@@ -64,7 +70,7 @@ def word(entry: Entry) -> str:
     if entry.decided_by:
         return "; ".join(dict.fromkeys(map(_told, entry.decided_by)))
     if entry.shows is Shows.STALE:
-        return f"stale: not run with {_text(entry.stale_since)}"
+        return f"stale: not run with {prose(entry.stale_since)}"
     return str(entry.shows)
 
 
@@ -87,15 +93,21 @@ def _where(entry: Entry) -> str:
     """Each host once: whether its evidence is the recorded one, reproduces it, or neither."""
     said: dict[str, list[str]] = {}
     for host in entry.hosts:
-        word = "recorded" if host.recorded else "reproduced" if host.reproduced else "not reproduced"
-        said.setdefault(_text(host.host), []).append(word)
+        word = "recorded" if host.recorded else _reproduced(host)
+        said.setdefault(prose(host.host), []).append(word)
     return "<br>".join(f"{host}: {', '.join(dict.fromkeys(words))}" for host, words in said.items())
+
+
+def _reproduced(host: HostRow) -> str:
+    if host.reproduced and host.judged < host.of:
+        return f"partly reproduced: {host.judged:,} of {count(host.of, 'cell')}"
+    return "reproduced" if host.reproduced else "not reproduced"
 
 
 def _section(entry: Entry) -> Iterator[str]:
     yield f"## {entry.id}"
     yield ""
-    yield f"{_text(entry.title)}. Shows: {word(entry)}."
+    yield f"{_line(entry.title)}. Shows: {word(entry)}."
     yield ""
     yield " · ".join([f"[entry]({entry.id})", *(f"[{page}]({entry.id}/{page})" for page in entry.pages)])
     yield ""
@@ -120,7 +132,7 @@ def _arms(entry: Entry) -> Iterator[str]:
     yield "|---|---|" + "---|" * len(grounds)
     for arm in entry.arms:
         cells = (share(arm.shares.get(ground)) for ground in grounds)
-        yield f"| {arm.arm} | {_text(arm.skill_version or 'none')} | {' | '.join(cells)} |"
+        yield f"| {arm.arm} | {prose(arm.skill_version or 'none')} | {' | '.join(cells)} |"
     yield ""
 
 
@@ -132,7 +144,8 @@ def _host_table(entry: Entry) -> Iterator[str]:
     for host in entry.hosts:
         name = host.link.rsplit("/", 1)[-1]
         link = host.link.removeprefix("proof/") if host.link.startswith("proof/") else f"../{host.link}"
-        yield f"| {_text(host.host)} | {_grounds(host.grounds)} | {_text(host.said)} | [{name}]({link}) |"
+        evidence = f"[{prose(name)}]({quote(link)})"
+        yield f"| {prose(host.host)} | {_grounds(host.grounds)} | {prose(host.said)} | {evidence} |"
     yield ""
 
 
@@ -147,7 +160,6 @@ def _anchor(text: str) -> str:
     return text.replace("/", "").replace(".", "")
 
 
-def _text(text: str) -> str:
-    """A stranger's or an author's words within a table's cell."""
-    shown = plain(text)
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in shown)
+def _line(text: str) -> str:
+    """An author's words at the beginning of a line, where more is markup than within one."""
+    return re.sub(r"^(?=[#+=-])|^(\d+)(?=[.)])", r"\1\\", prose(text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -224,6 +225,27 @@ def test_index(run: Run, tmp_path: Path) -> None:
     assert run("index", "--root", tmp_path, "--check") == Ended(0, "", "")
     found = Index.model_validate_json(run("index", "--root", tmp_path, "--json").out)
     assert len(found.skills) == 12
+
+
+@pytest.mark.parametrize("kind", ["endless", "pipe", "folder", "nowhere", "elsewhere", "large"])
+def test_index_reads_no_kept_evidence_that_is_no_file(run: Run, tmp_path: Path, kind: str) -> None:
+    shutil.copytree(ROOT / "skills/triton", tmp_path / "skills/triton")
+    path = tmp_path / "docs/reverifications/x.json"
+    path.parent.mkdir(parents=True)
+    (tmp_path / "evidence.json").write_text("{}")
+    links = {"endless": "/dev/zero", "nowhere": "none.json", "elsewhere": tmp_path / "evidence.json"}
+    if kind in links:
+        path.symlink_to(links[kind])
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with path.open("wb") as stream:
+            stream.truncate(1 << 40)
+    ended = run("index", "--root", tmp_path)
+    assert ended.code == 3
+    assert repr(str(path)) in ended.err
 
 
 def test_index_without_skills(run: Run, tmp_path: Path) -> None:

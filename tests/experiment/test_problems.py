@@ -62,6 +62,14 @@ def _value(*place: Any, to: Any) -> Callable[[dict[str, Any]], None]:
         (_value("returns", to=[]), "returns: should have at least 1 item"),
         (_value("harness", "path", to="../x"), "harness.path: '../x' is no relative path of plain names"),
         (
+            _value("evidence", to=["evidence/\u202e.json"]),
+            "evidence.0: 'evidence/\\u202e.json': the name holds an invisible formatting character, '\\u202e'",
+        ),
+        (
+            _value("evidence", to=["evidence/\x1b[31m.json"]),
+            "evidence.0: 'evidence/\\x1b[31m.json': the name holds a control character, '\\x1b'",
+        ),
+        (
             _value("deviations", to=[{"field": "runs", "note": "x", "load_bearing": "none, timing"}]),
             "deviations.0.load_bearing: should be 'none', 'timing', 'correctness' or 'comparison', or a list "
             "(given: 'none, timing')",

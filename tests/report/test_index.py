@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 from bundler.cli.index import PAGE, gather
 from bundler.digest import Digest
@@ -197,15 +199,74 @@ def test_hosts(small: Small) -> None:
         ("docs/b", False, False),
         ("docs/c", False, False),
     ]
-    assert [h.said for h in hosts][1:3] == ["8 cells reproduced, 0 differ", "6 cells reproduced, 2 differ"]
+    assert [h.said for h in hosts][1:3] == [
+        "4 of 4 cells reproduced, 0 differ",
+        "2 of 4 cells reproduced, 2 differ",
+    ]
     assert hosts[3].said.startswith("not counted: it is of another harness")
     assert "no GPU, Some CPU: recorded, reproduced, not reproduced" in markdown(page(loaded, *kept))
+
+
+def _only(loaded: Loaded, candidates: list[str], cases: tuple[str, ...] | None = None) -> Evidence:
+    """A replay of these candidates and cases alone."""
+    whole = loaded.recorded[0][1]
+    report = whole.grounds["device"]
+    rows = {
+        name: {case: report.cells[name][case] for case in cases or report.cells[name]} for name in candidates
+    }
+    digests = {name: whole.subject.candidates[name] for name in candidates}
+    return whole.model_copy(
+        update={
+            "grounds": {"device": report.model_copy(update={"cells": rows})},
+            "settings": whole.settings.model_copy(update={"candidates": tuple(candidates), "cases": cases}),
+            "subject": whole.subject.model_copy(update={"candidates": digests}),
+        }
+    )
+
+
+def test_a_replay_of_controls_alone_reproduces_nothing(small: Small) -> None:
+    loaded = recorded(small, "no-arm", PASSED)
+    controls = [c.id for c in loaded.experiment.candidates() if c.arm.expect is not None]
+    found = page(loaded, ("docs/a", _only(loaded, controls)))
+    assert [h.said for h in entry(found).hosts][1] == "0 of 4 cells reproduced, 0 differ"
+    assert "no GPU, Some CPU: recorded, not reproduced |" in markdown(found)
+
+
+def test_a_replay_of_some_cells_reproduces_in_part(small: Small) -> None:
+    loaded = recorded(small, "no-arm", PASSED)
+    everyone = [c.id for c in loaded.experiment.candidates()]
+    for some in (_only(loaded, everyone, ("n=1",)), _only(loaded, [*everyone[2:], "with-skill/01"])):
+        found = page(loaded, ("docs/a", some))
+        assert "no GPU, Some CPU: recorded, partly reproduced: 2 of 4 cells |" in markdown(found)
+
+
+def test_a_file_name_is_no_markup(small: Small) -> None:
+    loaded = recorded(small, "no-arm", PASSED)
+    name = "x](y) | **helps** | <img src=q> [z @me \x1b[31m\n\u202e.json.gz"
+    text = markdown(page(loaded, (f"docs/reverifications/{name}", loaded.recorded[0][1])))
+    (line,) = [line for line in text.split("\n") if "docs/reverifications/" in line]
+    assert line.startswith("| ")
+    shown, _, link = line.rpartition("](")
+    assert re.search(r"(?<!\\)[][<*]", shown.rpartition(" | [")[2]) is None
+    assert "@m" not in shown
+    assert re.fullmatch(r"[A-Za-z0-9%./_-]+\) \|", link)
+    assert not set(text) & {"\x1b", "\u202e"}
+
+
+@pytest.mark.parametrize("title", ["# a", "1. a", "- a", "+ a", "> a", "@someone", "https://a.example"])
+def test_a_title_begins_nothing(small: Small, title: str) -> None:
+    small.declared["title"] = title
+    text = markdown(page(small.load())).partition("## toy/double")[2]
+    inline = MarkdownIt("commonmark").parse(text)
+    assert [token.type for token in inline[:3]] == ["paragraph_open", "inline", "paragraph_close"]
+    assert "@s" not in text
+    assert "https://" not in text
 
 
 def test_a_title_is_no_markup(small: Small) -> None:
     small.declared["title"] = "a | b <img src=x>\u202e [x](y)"
     text = markdown(page(small.load()))
-    assert r"a \| b \<img src=x\>\\u202e \[x\](y)" in text
+    assert r"a \| b &lt;img src=x&gt;\\u202e \[x\](y)" in text
 
 
 # --- this repository -------------------------------------------------------------------------------------
