@@ -74,23 +74,38 @@ entry() {
 
   # Without evidence there is nothing to report but that.
   if [[ -s $evidence ]]; then
-    bundler report "$evidence" --experiment "$folder" --markdown - | summary || worse $?
+    reported "$evidence" "$folder" || worse $?
   else
     printf '### %s\n\nNothing was verified: bundler verify ended with %s.\n\n' "$folder" "$step" | summary
   fi
 }
 
-# A command of bundler in a foldable part of the log. What it prints may hold a candidate's text, and the runner would
-# take a line of it that begins with two colons for a command of its own: so not before a token that nobody else knows.
+# A command of bundler in a foldable part of the log.
 grouped() {
   local token status=0
-  token=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
   echo "::group::bundler $1 $2"
-  echo "::stop-commands::$token"
-  bundler "$@" || status=$?
+  mute
+  bundler "$@" 2>&1 || status=$?
   echo "::$token::"
   echo '::endgroup::'
   return "$status"
+}
+
+# The report of evidence $1 on entry $2: it goes to the summary, and what is wrong with it to the log.
+reported() {
+  local token status=0
+  mute
+  { bundler report "$1" --experiment "$2" --markdown - 2>&3 | summary; } 3>&1 || status=$?
+  echo "::$token::"
+  return "$status"
+}
+
+# What a command prints may hold a candidate's text or a file's name, and the runner would take a line of it that begins
+# with two colons for a command of its own: so not before a token that nobody else knows. It reads both streams, in no
+# order that is sure: so a command's errors go to the one that has the token, $token from here on.
+mute() {
+  token=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+  echo "::stop-commands::$token"
 }
 
 # 1, something differs, is the mildest; what broke a rule or could not be judged is told first.

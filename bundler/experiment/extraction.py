@@ -17,6 +17,9 @@ from markdown_it.token import Token
 from bundler.errors import BadExperiment
 from bundler.model.experiment import ExtractionRule
 
+MAX_BYTES = 1 << 20
+MAX_LINES = 20_000
+"""An answer has some hundred. Each can cost the parser twenty times, once for each quotation around it."""
 _MOST_SHOWN = 10
 """Blocks that an error lists; an output can have thousands."""
 
@@ -39,9 +42,11 @@ def extract(output: bytes, rule: ExtractionRule) -> bytes:
     """The candidate's source in ``output``: the very bytes of the block that ``rule`` names.
 
     Line endings and indentation stay as they are. Raises BadExperiment, with the blocks that were
-    found, when the output is not UTF-8, when it does not have exactly one block, or when the block is
-    of another language, empty, indented, within a list or quotation, or never closed.
+    found, when the output is not UTF-8 or larger than any answer, when it does not have exactly one
+    block, or when the block is of another language, empty, indented, within a list or quotation, or
+    never closed.
     """
+    _check_size(output)
     text = _decode(output)
     block = _only_block(text, rule)
     # Lines as CommonMark ends them; str.splitlines would also split at form feeds and U+2028.
@@ -51,6 +56,16 @@ def extract(output: bytes, rule: ExtractionRule) -> bytes:
     if not source.strip():
         raise _refused(rule, f"the block is empty: {block}")
     return source
+
+
+def _check_size(output: bytes) -> None:
+    lines = output.count(b"\n") + output.count(b"\r")
+    if len(output) > MAX_BYTES or lines > MAX_LINES:
+        raise BadExperiment(
+            f"the output has {len(output):,} bytes in {lines:,} lines, over {MAX_BYTES:,} or {MAX_LINES:,}: "
+            "too large for an answer",
+            hint="is it the right file? An output is the model's answer alone, as it came",
+        )
 
 
 def _decode(output: bytes) -> str:

@@ -20,8 +20,8 @@ verify)
     for last in "$@"; do :; done
     [ -n "$NO_EVIDENCE" ] || echo '{}' > "$last"
     exit "${VERIFY:-0}" ;;
-report) echo "# Report of $2"; exit "${REPORT:-0}" ;;
-check) echo "::error::forged"; exit "${CHECK:-0}" ;;
+report) echo "# Report of $2"; echo "::error::from the report" >&2; exit "${REPORT:-0}" ;;
+check) echo "::error::forged"; echo "::error::on the other stream" >&2; exit "${CHECK:-0}" ;;
 esac
 """
 
@@ -204,13 +204,23 @@ def test_without_evidence(checkout: Checkout) -> None:
 def test_what_is_printed_is_no_command_of_the_runner(checkout: Checkout) -> None:
     ended, again = (checkout.run(ENTRIES="proof/a/one", CHECK="3") for _ in range(2))
     lines = ended.out.splitlines()
-    start, stop, forged, resume, end = lines[:5]
+    start, stop, forged, other, resume, end = lines[:6]
     assert start == "::group::bundler check proof/a/one"
-    assert (forged, end) == ("::error::forged", "::endgroup::")
+    assert (forged, other) == ("::error::forged", "::error::on the other stream")
+    assert end == "::endgroup::"
     token = stop.removeprefix("::stop-commands::")
     assert len(token) == 32
     assert resume == f"::{token}::"
     assert again.out.splitlines()[1] != stop
+
+
+def test_what_the_report_says_is_wrong_is_no_command_of_the_runner(checkout: Checkout) -> None:
+    ended = checkout.run(ENTRIES="proof/a/one", REPORT="3")
+    stop, forged, resume = ended.out.splitlines()[-3:]
+    assert forged == "::error::from the report"
+    assert resume == f"::{stop.removeprefix('::stop-commands::')}::"
+    assert "::error" not in ended.err + ended.summary
+    assert ended.code == 3
 
 
 def test_on_a_gpu(checkout: Checkout) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from bundler.errors import BadExperiment
-from bundler.experiment.extraction import ExtractionRule, extract
+from bundler.experiment.extraction import MAX_BYTES, MAX_LINES, ExtractionRule, extract
 
 PROOF = Path(__file__).parents[2] / "proof"
 PYTHON = ExtractionRule.ONLY_BLOCK_PYTHON
@@ -82,6 +83,24 @@ def test_what_the_rule_does_not_fit_is_refused_with_what_was_found(output: bytes
     with pytest.raises(BadExperiment, match=said) as caught:
         extract(output, PYTHON)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "filler",
+    [b">" * 90 + b" a\n" + b"b\n" * MAX_LINES, b"a" * MAX_BYTES, b">" * 90 + b" a\r" + b"b\r" * MAX_LINES],
+)
+def test_what_is_too_large_for_an_answer_is_not_parsed(
+    filler: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines that twenty quotations go on over cost the parser a minute where there are a million."""
+    monkeypatch.setattr(MarkdownIt, "parse", None)
+    with pytest.raises(BadExperiment, match="too large for an answer"):
+        extract(filler + b"\n\n```python\nx = 1\n```\n", PYTHON)
+
+
+def test_a_large_answer_is_taken() -> None:
+    large = b"a line of an answer\n" * (MAX_LINES - 10)
+    assert extract(large + b"```python\nx = 1\n```\n", PYTHON) == b"x = 1\n"
 
 
 def test_the_language_is_the_rules() -> None:

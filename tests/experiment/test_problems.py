@@ -62,8 +62,8 @@ def _value(*place: Any, to: Any) -> Callable[[dict[str, Any]], None]:
         (_value("returns", to=[]), "returns: should have at least 1 item"),
         (_value("harness", "path", to="../x"), "harness.path: '../x' is no relative path of plain names"),
         (
-            _value("evidence", to=["evidence/\u202e.json"]),
-            "evidence.0: 'evidence/\\u202e.json': the name holds an invisible formatting character, '\\u202e'",
+            _value("evidence", to=["\u202e.json"]),
+            "evidence.0: '\\u202e.json': the name holds an invisible formatting character, '\\u202e'",
         ),
         (
             _value("evidence", to=["evidence/\x1b[31m.json"]),
