@@ -92,7 +92,7 @@ class TimedProcess:
     def run(self, zygote: Zygote) -> ProcessTiming:
         """Start it, time, end it, with the device's state before, during and after."""
         host = [look(self._gpu, self._sampler, "before")]
-        problem = ""
+        problem, gone = "", False
         try:
             worker = zygote.spawn(self.target.job.allowance)
         except SpawnFailed as error:
@@ -106,9 +106,11 @@ class TimedProcess:
         except (
             Stopped, SpawnFailed, DeriveFailed, wire.WireError, ValidationError, KeyError, ValueError,
         ) as error:  # fmt: skip
-            problem = _said(error)
+            problem, gone = _said(error), isinstance(error, wire.PeerGone)
         finally:
-            worker.close()
+            ended = worker.close()
+        if gone:
+            problem = f"the process {ended.over or ended.detail}"
         host += watcher.condensed()
         host.append(look_after(self._gpu, self._sampler))
         return self._given(host, problem)

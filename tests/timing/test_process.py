@@ -11,13 +11,15 @@ from bundler.model.experiment import Experiment
 from bundler.model.timing import Cache, Method, State, TimedCell
 from bundler.replay import timed_process
 from bundler.replay.allowance import Allowance
+from bundler.replay.process import Ended
 from bundler.replay.runner import Job
 from bundler.replay.timed_process import Target, TimedProcess
 from bundler.timing.judge import judge_timing
 from bundler.timing.stopwatch import slope
+from bundler.worker import wire
 from tests.judge.conftest import SHA
 from tests.judge.conftest import experiment as make_experiment
-from tests.timing.fakes import GPU, L2, FakeGpu, FakeOracle, FakeSampler, TimedZygote, be_quick
+from tests.timing.fakes import GPU, L2, FakeGpu, FakeOracle, FakeSampler, TimedWorker, TimedZygote, be_quick
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -169,6 +171,26 @@ def test_a_call_that_raises_is_said() -> None:
     cell = _cell(call)
     assert "ValueError: no more" in cell.processes[0].problem
     assert "T15" in _rules(cell)
+
+
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        (Ended("ended by SIGSEGV"), "the process ended by SIGSEGV"),
+        (Ended("ended by SIGKILL", "had 600 threads, over 512"), "the process had 600 threads, over 512"),
+    ],
+)
+def test_a_process_that_ends_is_said_to_have_ended_and_how(
+    monkeypatch: pytest.MonkeyPatch, ended: Ended, said: str
+) -> None:
+    """On an H200 one was said to have ended "after 0 of 16 bytes"."""
+
+    def gone(*_: object, **__: object) -> Any:
+        raise wire.PeerGone("the other side ended after 0 of 16 bytes")
+
+    monkeypatch.setattr(TimedWorker, "ask", gone)
+    monkeypatch.setattr(TimedWorker, "close", lambda worker: setattr(worker, "closed", True) or ended)
+    assert _cell(_right).processes[0].problem == said
 
 
 def test_a_launch_that_the_device_waited_for_is_counted() -> None:
