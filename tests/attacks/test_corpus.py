@@ -129,7 +129,7 @@ def test_what_a_candidate_wrote_is_escaped() -> None:
     assert json.loads(evidence_json(result))["rows"][0]["detail"] == WRONG.detail
 
 
-RECORDED = {"h200": 100, "h200-cuda": 12}
+RECORDED = {"h200": 121}
 """Folders of docs/security, and how many attacks each has."""
 
 
