@@ -35,6 +35,10 @@ _REFUSED_KINDS = {
 }
 _OCTAL = re.compile(rb" *([0-7]*)[ \0]*")
 _RECORD = re.compile(rb"([1-9][0-9]{0,5}) ([^=\n\0]+)=")
+_NO_TAR = (
+    "name what bundler froze, an image, or proof/<category>/<kernel>; evidence is for report and compare. "
+    "A tar that is damaged has to be asked for again"
+)
 _HINT = "the file was damaged, tampered with, or not written by bundler or Docker; ask for it again"
 
 
@@ -99,7 +103,7 @@ class _Header:
 
     def __init__(self, block: bytes, records: Mapping[str, str], name: str) -> None:
         if block[257:262] != b"ustar":
-            raise _bad(name, "is not a tar")
+            raise BadBundle(f"{name} is not a tar", hint=_NO_TAR)
         checksum = _octal(block[148:156], "checksum", name)
         if checksum != sum(block) - sum(block[148:156]) + 8 * 32:
             raise _bad(name, "has a damaged header")

@@ -41,7 +41,7 @@ def start(flavour: str, environment: Mapping[str, str] | None = None) -> Zygote:
         return Zygote(flavour, environment=environment)
     except ZygoteFailed as error:
         raise UnavailableError(
-            f"the {flavour} ground could not be started: {error.reason}",
+            f"the {flavour}'s processes could not be started: {error.reason}",
             hint="install torch and triton in this Python, as a bundle's runtime has them: "
             "pip install '.[replay,cuda]' in bundler's checkout",
         ) from None

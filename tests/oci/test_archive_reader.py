@@ -80,6 +80,13 @@ def test_a_compressed_tar(file: Path, parts: Parts, tar: Tar) -> None:
     _refused(file, gzip.compress(tar(parts)), "compressed with gzip")
 
 
+def test_another_file_is_told_what_would_do(file: Path) -> None:
+    file.write_bytes(b"# Not a tar\n" * 100)
+    with pytest.raises(BadBundle, match="is not a tar") as refused:
+        read_archive(file)
+    assert "name what bundler froze" in str(refused.value.hint)
+
+
 def test_no_such_file(file: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         read_archive(file)
