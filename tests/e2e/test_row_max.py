@@ -96,7 +96,8 @@ def test_other_recorded_evidence_differs(base: Image, tmp_path: Path) -> None:
     report = evidence.grounds["interpreter"]
     passed = report.cells["without-skill/01"]["33x100/sliced"]
     failed = report.cells["without-skill/03"]["33x100/sliced"]
-    cells = {**report.cells, "without-skill/01": {"33x100/sliced": failed}}
+    row = {**report.cells["without-skill/01"], "33x100/sliced": failed}
+    cells = {**report.cells, "without-skill/01": row}
     assert passed != failed
     forged = evidence.model_copy(
         update={"grounds": {"interpreter": report.model_copy(update={"cells": cells})}}
