@@ -49,9 +49,9 @@ unit: dev ## the fast tests
 browser: dev ## the tests in headless Chromium (needs chromium and chromium-driver); a missing one is a failure
 	$(BIN)/python -m pytest -m browser --require browser
 
-e2e: dev ## the tests with Docker, on the cpu runtime; a missing Docker is a failure
+e2e: dev ## the tests with Docker, on the cpu runtime, and the slow ones; a missing Docker is a failure
 	$(MAKE) images RUNTIMES=cpu
-	$(BIN)/python -m pytest -m docker --require docker,torch
+	$(BIN)/python -m pytest -m "docker or slow" --require docker,torch
 
 attacks: dev ## the corpus of attacks, on every ground that this machine has
 	$(BIN)/python -m tests.attacks --out $(BUILD)/attacks

@@ -68,7 +68,7 @@ def ends_well(folder: Path, process: subprocess.Popen[bytes]) -> bool:
 
 @pytest.mark.torch
 @pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("target", [f"proof/{ID}", "x.tar"])
+@pytest.mark.parametrize("target", [f"proof/{ID}", pytest.param("x.tar", marks=pytest.mark.slow)])
 def test_verify(folder: Path, target: str, number: signal.Signals) -> None:
     codes = set()
     for delay in DELAYS:

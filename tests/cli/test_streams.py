@@ -19,6 +19,7 @@ from bundler.model.evidence import Evidence
 from tests.small import ID, Small
 
 ROOT = Path(__file__).parents[2]
+NUMBERS = [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
 COMMAND = [sys.executable, "-P", "-m", "bundler"]
 SLOW = b"""\
 import time
@@ -159,7 +160,7 @@ def _left(small: Small) -> Evidence:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", NUMBERS)
 def test_a_replay_that_is_ended_leaves_what_it_had(slow: Small, number: signal.Signals) -> None:
     process = start(*LONG, cwd=slow.root, progress=True)
     assert process.stderr is not None
@@ -173,7 +174,7 @@ def test_a_replay_that_is_ended_leaves_what_it_had(slow: Small, number: signal.S
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", NUMBERS)
 def test_a_harness_that_never_answers_does_not_hold_an_interrupt(
     small: Small, number: signal.Signals
 ) -> None:

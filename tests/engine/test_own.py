@@ -96,6 +96,7 @@ def test_where_it_cannot_be_confined_it_is_not_run(
     )
 
 
+@pytest.mark.slow
 def test_another_replayer_is_run_where_the_user_says_so(
     archive: Callable[[Sequence[Entry]], Archive], temporary: Path, tmp_path: Path
 ) -> None:
@@ -227,6 +228,7 @@ def slow(checkout: Small, tmp_path: Path) -> Archive:
     return Archive(tmp_path / "slow.tar")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", [[], pytest.param(["one.py"], marks=CONFINES)], ids=["same", "confined"])
 def test_ctrl_c_leaves_what_it_had(
     slow: Archive, temporary: Path, others: list[str], monkeypatch: pytest.MonkeyPatch

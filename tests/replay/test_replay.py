@@ -60,6 +60,7 @@ def test_an_interrupted_replay_has_every_cell(loaded: Loaded) -> None:
     assert all(outcome.why is Why.INTERRUPTED for outcome in left)
 
 
+@pytest.mark.slow
 def test_a_kernel_is_the_same_on_every_run(loaded: Loaded) -> None:
     """Threads, folders and process ids leave no trace in what was compiled."""
     made = [

@@ -101,6 +101,7 @@ def _run(*arguments: str | Path) -> tuple[int, str]:
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_recorded_and_held_against(slow: Small) -> None:
     """What was recorded with ``--slow`` is held against what runs with it, and without it is not judged."""
     folder = slow.write()
@@ -135,6 +136,7 @@ def _record_otherwise(path: Path, slow: Small) -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_what_was_recorded_without_is_not_judged_with(slow: Small) -> None:
     folder = slow.write()
     options = ("--ground", "interpreter", "--jobs", "1")
