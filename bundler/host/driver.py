@@ -59,7 +59,8 @@ def real_driver() -> DriverLibrary | str:
     try:
         library: Any = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
-        return f"no library libcuda.so.1: {error}"
+        missing = "No such file" in str(error)
+        return "no library libcuda.so.1" if missing else f"libcuda.so.1 cannot be loaded: {error}"
     driver: DriverLibrary = library
     return driver
 
