@@ -40,9 +40,7 @@ def problems(error: ValidationError, model: type[BaseModel], value: object = Non
     if error.error_count() > _MOST_COLLECTED:
         return f"  {error.error_count()} problems, too many to list"
     found = _merged([_problem(one, value) for one in error.errors(include_url=False, include_context=False)])
-    found.sort(
-        key=lambda problem: problem.kind == _MISSING
-    )  # what follows from a misspelt key comes after it
+    found.sort(key=lambda one: one.kind == _MISSING)  # what follows from a misspelt key comes after it
     lines = [_line(problem, model) for problem in found[:_MOST_LISTED]]
     more = len(found) - len(lines)
     return "\n".join([*lines, f"  and {more} more"] if more else lines)

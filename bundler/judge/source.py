@@ -6,23 +6,12 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-_BY_LANE = {
-    *(
-        "load",
-        "store",
-        "arange",
-        "program_id",
-        "num_programs",
-        "cdiv",
-        "where",
-        "full",
-        "zeros",
-        "zeros_like",
-    ),
-    *("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sqrt_rn", "sin", "cos", "abs", "fma", "erf", "sigmoid"),
-    *("maximum", "minimum", "floor", "ceil", "div_rn", "clamp", "cast", "to", "static_assert", "multiple_of"),
-    *("max_contiguous", "assume"),
-}
+_BY_LANE = frozenset((
+    "load", "store", "arange", "program_id", "num_programs", "cdiv", "where", "full", "zeros", "zeros_like",
+    "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sqrt_rn", "sin", "cos", "abs", "fma", "erf", "sigmoid",
+    "maximum", "minimum", "floor", "ceil", "div_rn", "clamp", "cast", "to", "static_assert", "multiple_of",
+    "max_contiguous", "assume",
+))  # fmt: skip
 """Calls that bring no lane's value into another lane."""
 
 

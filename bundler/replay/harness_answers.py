@@ -13,6 +13,7 @@ from bundler.judge.claims import Raised
 from bundler.judge.compare import Array
 from bundler.judge.reference import Reference
 from bundler.model.base import Frozen
+from bundler.model.words import count
 
 _ITEM_BYTES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1,
@@ -127,10 +128,10 @@ class HarnessAnswer(Frozen):
     sets: Annotated[tuple[_Arguments, ...], FailFast(), Field(max_length=8)] = ()
     references: Annotated[tuple[_Arrays, ...], FailFast(), Field(max_length=8)] = ()
 
-    def arguments(self, count: int, payload: memoryview) -> list[list[dict[str, Any]]]:
-        """``count`` sets of arguments as the wire has them. Raises ValueError for others."""
-        if len(self.sets) != count:
-            raise ValueError(f"{len(self.sets)} sets of inputs, not {count}")
+    def arguments(self, sets: int, payload: memoryview) -> list[list[dict[str, Any]]]:
+        """``sets`` sets of arguments as the wire has them. Raises ValueError for others."""
+        if len(self.sets) != sets:
+            raise ValueError(f"{len(self.sets)} sets of inputs, not {sets}")
         for which, arguments in enumerate(self.sets):
             if [each.form for each in arguments] != [each.form for each in self.sets[0]]:
                 raise ValueError(
@@ -143,13 +144,13 @@ class HarnessAnswer(Frozen):
             [one.model_dump(mode="json", exclude_unset=True) for one in arguments] for arguments in self.sets
         ]
 
-    def arrays(self, of: str, count: int, names: Sequence[str], payload: memoryview) -> tuple[Reference, ...]:
-        """``count`` sets of arrays, one a name. Raises ValueError for others; ``of``: what gave them."""
-        if len(self.references) != count:
-            raise ValueError(f"{len(self.references)} sets of arrays, not {count}")
+    def arrays(self, of: str, sets: int, names: Sequence[str], payload: memoryview) -> tuple[Reference, ...]:
+        """``sets`` sets of arrays, one a name. Raises ValueError for others; ``of``: what gave them."""
+        if len(self.references) != sets:
+            raise ValueError(f"{len(self.references)} sets of arrays, not {sets}")
         for which, arrays in enumerate(self.references):
             if len(arrays) != len(names):
-                given = f"{len(arrays)} array{'s' * (len(arrays) != 1)}"
+                given = count(len(arrays), "array")
                 raise ValueError(f"{of} of set {which} is {given}, not {len(names)}: {', '.join(names)}")
         taken = [[each.taken(payload) for each in arrays] for arrays in self.references]
         return tuple(
