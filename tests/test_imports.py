@@ -34,7 +34,7 @@ SITES = {
         "worker/tensors.py",
         "worker/timer.py",
     },
-    "triton": {"worker/assembler.py", "worker/launches.py", "worker/standin.py"},
+    "triton": {"worker/assembler.py", "worker/launches.py", "worker/standin.py", "worker/triton_cache.py"},
     "docker": {"engine/docker.py"},
     "requests": {"engine/docker.py"},
     "pynvml": {"host/nvml.py"},

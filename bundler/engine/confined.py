@@ -18,6 +18,7 @@ from typing import Any
 import pydantic
 
 import bundler
+from bundler.engine import apart
 from bundler.engine.gpu_nodes import has_gpu_nodes
 from bundler.engine.lifeline import HELD
 from bundler.engine.process import Places, Started
@@ -28,7 +29,10 @@ from bundler.replay.request import Request
 
 NOBODY = 65534
 """What root makes of it, as a container does."""
+_WARDEN = ("-m", warden.MODULE)
 _DAY_S = 86400
+_GONE_S = 90
+"""How long a warden may take to end: longer than it waits itself for what it killed."""
 _PASSED_ON = (
     *PASSED_ON, "VIRTUAL_ENV", "PYTHONHOME", "PYTHONUTF8", "LANG", "LANGUAGE", "TZ", "container",
 )  # fmt: skip
@@ -63,7 +67,7 @@ def confined(request: Request, places: Places) -> Iterator[Started]:
     Raises NotConfined, at the start or at the end of the block; none of its code ran then.
     """
     order = _order(request, places)
-    process = _warden()
+    process = _warden(_before(order))
     started = _Warded(process)
     try:
         started.say(order.line())
@@ -73,17 +77,34 @@ def confined(request: Request, places: Places) -> Iterator[Started]:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stderr.close()  # a full one, which nobody reads any more, would keep the warden from ending
-        process.wait()
         reason = process.stdout.read().decode(errors="replace").strip()
+        _wait(process)
         started.close_pipes()
     if reason:
         raise NotConfined(reason)
 
 
-def _warden() -> subprocess.Popen[bytes]:
+def _before(order: warden.Order) -> list[str]:
+    """What makes a namespace for the warden, where it takes one. Raises NotConfined."""
+    try:
+        return apart.command() if order.confinement["apart"] else []
+    except apart.NotApart as reason:
+        raise NotConfined(f"signals: {warden.lacks_scopes()}, or a namespace: {reason}") from None
+
+
+def _wait(process: subprocess.Popen[bytes]) -> None:
+    """A namespace ends with its last process, and one of them may wait for a driver that does not answer."""
+    try:
+        process.wait(_GONE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _warden(before: list[str]) -> subprocess.Popen[bytes]:
     """Not confined: it imports what is installed, and starts far from what a stranger writes."""
     return subprocess.Popen(
-        [sys.executable, "-P", "-s", "-S", "-B", "-m", warden.MODULE],
+        [*before, sys.executable, "-P", "-s", "-S", "-B", *_WARDEN],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -119,6 +140,7 @@ def _confinement(readable: list[str], places: Places, device: bool) -> dict[str,
         "readable": readable,
         "writable": [*writable, "/proc"] if device else writable,
         "confines": True,
+        "apart": bool(warden.lacks_scopes()),
         "processes": MOST_THREADS,
         "open_files": 4096,
     }

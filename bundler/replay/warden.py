@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 from bundler.replay.limits import END_S, MOST_THREADS, WRITABLE_BYTES
 from bundler.replay.usage import overfull, threads_below
-from bundler.worker import sandbox
+from bundler.worker import landlock, sandbox
 from bundler.worker.landlock import NotHere
 from bundler.worker.zygote import KILLED_S
 
@@ -66,6 +66,14 @@ class Refused(Exception):
     """It was not started; ``str`` is the step that does not hold, and why."""
 
 
+def lacks_scopes() -> str:
+    """Why this kernel's Landlock leaves signals to a namespace; empty where it does not, or is not there."""
+    here = landlock.version()
+    if not 0 < here < landlock.SCOPES_VERSION:
+        return ""
+    return f"this kernel's Landlock has version {here}, and {landlock.SCOPES_VERSION} is needed"
+
+
 def main() -> None:
     """Serve one order, and exit as the replayer did."""
     for number in _ENDING:
@@ -75,7 +83,10 @@ def main() -> None:
     sandbox.make_undumpable()
     sandbox.prctl(sandbox.PR_SET_CHILD_SUBREAPER, 1)
     try:
-        _enter_domain()
+        if order.confinement.get("apart"):
+            _check_apart()
+        else:
+            _enter_domain()
         status = _Ward(order).run()
     except Refused as reason:
         print(reason)
@@ -90,6 +101,19 @@ def _line() -> bytes:
     if not line.endswith(b"\n"):
         sys.exit(1)  # the asker is gone
     return line
+
+
+def _check_apart() -> None:
+    """Raise Refused unless this is the first process of a namespace, and /proc shows that namespace alone.
+
+    ``kill(-1)`` of that process reaches all others in there, and none outside.
+    """
+    try:
+        seen = os.readlink("/proc/self")  # noqa: PTH115 (a number, not a path)
+    except OSError as error:
+        raise Refused(f"a namespace of its own: /proc cannot be read: {error.strerror}") from None
+    if os.getpid() != 1 or seen != "1":
+        raise Refused(f"a namespace of its own: process {os.getpid()} is {seen} in /proc, and 1 is needed")
 
 
 def _enter_domain() -> None:

@@ -46,6 +46,9 @@ class Confinement:
     """Its scratch folder, and device files."""
     confines: bool = False
     """Whether it is a replayer, which confines workers of its own: it may signal what it starts."""
+    apart: bool = False
+    """Whether processes outside have no number for it, and no network either: signals and abstract sockets,
+    which Landlock keeps inside from version 6 on, are out of its reach then."""
     open_files: int = 512
     file_bytes: int = 256 << 20
     """The largest file that it may write."""
@@ -184,7 +187,7 @@ def scope_signals() -> None:
 
 
 def _landlock(limits: Confinement) -> None:
-    least = landlock.SCOPES_VERSION if limits.confines else 1
+    least = landlock.SCOPES_VERSION if limits.confines and not limits.apart else 1
     landlock.restrict(limits.readable, limits.writable, least_version=least)
 
 

@@ -40,6 +40,7 @@ _DENIED = (
     248, 249, 250,  # keyrings
     103,  # syslog: the kernel's messages
     304,  # open_by_handle_at
+    76,  # truncate: Landlock has a right for it from version 3 on, Linux 6.2
     254, 300, 301,  # inotify_add_watch, fanotify: they see what happens in folders that Landlock closes
     175, 176, 313, 246, 320, 169, 167, 168,  # modules, kexec, reboot, swap
 )  # fmt: skip
@@ -68,7 +69,8 @@ _WITHOUT_A_DEVICE = (
 _SYS_SOCKET, _SYS_SOCKETPAIR = 41, 53
 _SYS_KILL, _SYS_TGKILL, _SYS_PRLIMIT, _SYS_SETAFFINITY = 62, 234, 302, 203
 _SYS_SENDTO, _SYS_FCNTL, _SYS_IOCTL, _SYS_CLONE, _SYS_CLONE3 = 44, 72, 16, 56, 435
-_NOT_UNIX = 0xFFFFFFFF ^ 1
+_ALL_BITS = 0xFFFFFFFF
+_NOT_UNIX = _ALL_BITS ^ 1
 """The bits of an address family that AF_UNIX, which is 1, does not have."""
 _DATAGRAM = 2
 """A bit of SOCK_DGRAM, and of SOCK_RAW, which means the same; not of SOCK_STREAM and SOCK_SEQPACKET. The two
@@ -76,6 +78,13 @@ heed no address that is sent to."""
 _F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
 _F_SETLEASE, _F_NOTIFY = 1024, 1026
 """Whoever writes to a file with a lease waits; F_NOTIFY watches a folder."""
+_SYS_OPEN, _SYS_OPENAT, _SYS_OPENAT2 = 2, 257, 437
+_OPENED = 0o1003
+"""The bits of O_ACCMODE and O_TRUNC."""
+_O_TRUNC = 0o1000
+_TRUNCATED_OR_UNUSED = (_O_TRUNC, _O_TRUNC | 3, 3)
+"""Of flags: to truncate without writing, and to open for neither reading nor writing. Landlock asks for no
+right to write then, and before version 3 truncates any file of the user."""
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _OF_FILE_SYSTEMS = (ord("f"), ord("X"), ord("v"), 0x94, 0xF5)
 """Types of ioctl: attributes, versions, fs-verity, Btrfs' subvolumes. They change what is open for reading
@@ -116,7 +125,7 @@ def _common(denied: Sequence[int], anonymous_files: bool) -> list[Step]:
     """What both filters begin with.
 
     A file's owner gets the signals of F_SETSIG, SIGKILL among them, so nobody else is made owner. Of
-    clone3, whose flags lie in memory, libraries know to do without.
+    clone3 and openat2, whose flags lie in memory, libraries know to do without.
     """
     steps: list[Step] = [
         (_LOAD, 0, 0, 4),  # seccomp_data.arch
@@ -132,12 +141,15 @@ def _common(denied: Sequence[int], anonymous_files: bool) -> list[Step]:
         steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _PRETEND)]
     for number in _UNREADABLE:
         steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _NO_ATTRIBUTES)]
-    steps += [(_EQUAL, 0, 1, _SYS_CLONE3), (_RETURN, 0, 0, _NO_SYSTEM_CALL)]
+    for number in (_SYS_CLONE3, _SYS_OPENAT2):
+        steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _NO_SYSTEM_CALL)]
+    steps += _not_argument(_SYS_OPEN, 1, _TRUNCATED_OR_UNUSED, bits=_OPENED)
+    steps += _not_argument(_SYS_OPENAT, 2, _TRUNCATED_OR_UNUSED, bits=_OPENED)
     steps += _not_argument(_SYS_FCNTL, 1, (_F_SETOWN, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY))
     steps += _no_ioctl((_FIOSETOWN, _SIOCSPGRP, _TIOCSTI, _TIOCLINUX), _OF_FILE_SYSTEMS)
     steps += _no_bit(_SYS_CLONE, (_low(0), _NAMESPACES))
     # An address to send to; one at a multiple of 4 GiB has a low half without a bit.
-    steps += _no_bit(_SYS_SENDTO, (_low(4), 0xFFFFFFFF), (_high(4), 0xFFFFFFFF))
+    steps += _no_bit(_SYS_SENDTO, (_low(4), _ALL_BITS), (_high(4), _ALL_BITS))
     return steps
 
 
@@ -150,9 +162,9 @@ def _high(argument: int) -> int:
     return _low(argument) + 4
 
 
-def _not_argument(number: int, which: int, denied: tuple[int, ...]) -> list[Step]:
-    """Deny system call ``number`` when the low half of an argument is one of ``denied``."""
-    return _compared(number, which, denied, found=_DENY, other=_ALLOW)
+def _not_argument(number: int, which: int, denied: tuple[int, ...], bits: int = _ALL_BITS) -> list[Step]:
+    """Deny system call ``number`` when ``bits`` of an argument's low half are one of ``denied``."""
+    return _compared(number, which, denied, found=_DENY, other=_ALLOW, bits=bits)
 
 
 def _no_ioctl(requests: tuple[int, ...], types: tuple[int, ...]) -> list[Step]:
@@ -180,8 +192,10 @@ def _only_argument(number: int, allowed: tuple[int, ...]) -> list[Step]:
     return _compared(number, 0, allowed, found=_ALLOW, other=_DENY)
 
 
-def _compared(number: int, which: int, values: tuple[int, ...], *, found: int, other: int) -> list[Step]:
-    body: list[Step] = [(_LOAD, 0, 0, _low(which))]
+def _compared(
+    number: int, which: int, values: tuple[int, ...], *, found: int, other: int, bits: int = _ALL_BITS
+) -> list[Step]:
+    body: list[Step] = [(_LOAD, 0, 0, _low(which)), (_MASK, 0, 0, bits)]
     for index, value in enumerate(values):
         body.append((_EQUAL, len(values) - index, 0, value))
     body += [(_RETURN, 0, 0, other), (_RETURN, 0, 0, found)]

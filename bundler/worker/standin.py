@@ -21,6 +21,7 @@ from triton.backends.nvidia.driver import CudaDriver, ty_to_cpp
 from triton.runtime import driver as triton_driver
 from triton.runtime.cache import triton_key
 
+from bundler.worker import triton_cache
 from bundler.worker.archs import ARCHITECTURES, Architecture
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
@@ -201,6 +202,7 @@ def _properties(arch: Architecture) -> SimpleNamespace:
 
 def prepare_compiler() -> None:
     """Do once, before any fork, what every compilation would repeat: hash Triton, ask for ptxas' versions."""
+    triton_cache.install()
     triton_key()
     for sm in ARCHITECTURES:
         get_ptxas_version(sm)
@@ -208,6 +210,7 @@ def prepare_compiler() -> None:
 
 def prepare_driver() -> None:
     """Build Triton's native part once for all workers. It links libcuda and makes no context."""
+    triton_cache.install()
     triton_driver.set_active(CudaDriver())
 
 

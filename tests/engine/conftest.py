@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +19,9 @@ from bundler.oci.layer import build_layer
 from bundler.oci.tree import Entry
 from bundler.replay.replay import replay
 from bundler.replay.request import Request, Watch
-from bundler.worker import landlock
+from tests.engine.ways import NAMESPACE, WAYS, leave_to_a_namespace
 from tests.small import Small
 
-CONFINES = pytest.mark.skipif(
-    landlock.version() < landlock.SCOPES_VERSION or platform.machine() != "x86_64",
-    reason="this kernel cannot confine a replayer",
-)
 REQUEST = Request(device=False, interpreter=True, architectures=(90,), jobs=2)
 ONE = Request(device=False, candidates=("with-skill/01",), cases=("n=1",), jobs=2)
 
@@ -63,6 +58,14 @@ def checkout(recorded: Recorded, tmp_path: Path) -> Small:
 def options(watch: Watch | None = None, said: list[str] | None = None, *, own: bool = False) -> Options:
     say = said.append if said is not None else lambda line: None
     return Options(engine=Engine.HOST, gpu=False, watch=watch or Watch(), say=say, own_replayer=own)
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How a confined replayer's signals are kept inside."""
+    if request.param == NAMESPACE:
+        leave_to_a_namespace(monkeypatch)
+    return str(request.param)
 
 
 @pytest.fixture

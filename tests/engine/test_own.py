@@ -30,7 +30,7 @@ from bundler.model.evidence import Evidence, evidence_json
 from bundler.oci.archive import write_archive
 from bundler.oci.tree import Entry
 from bundler.replay.request import Request, Step, Watch
-from tests.engine.conftest import CONFINES, ONE, Recorded, changed, options, other_version, plan
+from tests.engine.conftest import ONE, Recorded, changed, options, other_version, plan
 from tests.engine.processes import running_from, wait_until
 from tests.small import Small
 
@@ -53,7 +53,7 @@ def test_the_same_files_run_in_a_process_of_their_own(
     assert list(temporary.iterdir()) == []
 
 
-@CONFINES
+@pytest.mark.usefixtures("way")
 def test_another_replayer_is_run_confined(
     archive: Callable[[Sequence[Entry]], Archive], temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +151,8 @@ def test_no_answer(
         pass
 
 
-@pytest.mark.parametrize("own", [True, pytest.param(False, marks=CONFINES)])
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("own", [True, False])
 def test_an_answer_to_another_request(
     archive: Callable[[Sequence[Entry]], Archive], recorded: Recorded, own: bool
 ) -> None:
@@ -229,7 +230,8 @@ def slow(checkout: Small, tmp_path: Path) -> Archive:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("others", [[], pytest.param(["one.py"], marks=CONFINES)], ids=["same", "confined"])
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("others", [[], ["one.py"]], ids=["same", "confined"])
 def test_ctrl_c_leaves_what_it_had(
     slow: Archive, temporary: Path, others: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

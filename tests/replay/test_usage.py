@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from bundler.replay.removal import remove
-from bundler.replay.usage import overfull
+from bundler.replay.usage import bytes_below, overfull, threads_below
 from tests.replay.test_removal import _deep
 
 
@@ -46,3 +50,34 @@ def test_a_folder_that_is_closed(tmp_path: Path) -> None:
 def test_a_link_is_not_followed(target: str, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(target)
     assert overfull(str(tmp_path), 1 << 20) == ""
+
+
+def test_what_is_counted(tmp_path: Path) -> None:
+    before = threads_below(os.getpid())
+    child = subprocess.Popen(["sh", "-c", "sleep 60 & sleep 60"], start_new_session=True)
+    deadline = time.monotonic() + 20
+    while threads_below(os.getpid()) < before + 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/b/file").write_bytes(bytes(1 << 20))
+    (tmp_path / "link").symlink_to("/usr")
+    assert 1 << 20 <= bytes_below(str(tmp_path)) < 2 << 20
+
+
+def test_folders_deeper_than_python_recurses_are_counted(tmp_path: Path) -> None:
+    depth = sys.getrecursionlimit() + 100
+    at = tmp_path
+    for _ in range(depth):
+        at = at / "d"
+        at.mkdir()
+    (at / "file").write_bytes(bytes(64 << 10))
+    try:
+        assert bytes_below(str(tmp_path)) >= 64 << 10
+    finally:  # what removes temporary files recurses
+        (at / "file").unlink()
+        while at != tmp_path:
+            at.rmdir()
+            at = at.parent

@@ -4,27 +4,47 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
 import struct
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bundler.engine import apart
 from bundler.replay import warden
-from bundler.replay.usage import bytes_below, threads_below
 from bundler.worker import sandbox
-from tests.engine.conftest import CONFINES
 from tests.engine.processes import running_from
+from tests.engine.ways import NAMESPACE, WARDEN_BEFORE_SCOPES, WAYS
 
-pytestmark = CONFINES
 REPOSITORY = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("way")
 READABLE = ("/usr", "/lib", "/lib64", "/bin", "/proc", sys.prefix, sys.base_prefix)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a warden is started here."""
+
+    apart: bool = False
+    before: tuple[str, ...] = ()
+    program: tuple[str, ...] = ("-m", warden.MODULE)
+
+
+_way = Way()
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Way:
+    """Every test is of both."""
+    if request.param == NAMESPACE:
+        chosen = Way(True, tuple(apart.command()), WARDEN_BEFORE_SCOPES)
+        monkeypatch.setattr(f"{__name__}._way", chosen)
+    return _way
 
 
 def order(folder: Path, program: str) -> warden.Order:
@@ -32,6 +52,7 @@ def order(folder: Path, program: str) -> warden.Order:
         "readable": READABLE,
         "writable": [str(folder), "/dev/null"],
         "confines": True,
+        "apart": _way.apart,
         "processes": 2048,
     }
     command = (sys.executable, "-I", "-S", "-c", program, f"{folder}/x")
@@ -42,11 +63,11 @@ def start(
     order: warden.Order,
     before: Callable[[], None] | None = None,
     behind: bytes = b"",
-    as_: tuple[str, ...] = ("-m", warden.MODULE),
+    as_: tuple[str, ...] | None = None,
 ) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE
     process = subprocess.Popen(
-        [sys.executable, *as_],
+        [*_way.before, sys.executable, *(as_ or _way.program)],
         stdin=pipe, stdout=pipe, stderr=pipe, cwd=REPOSITORY, start_new_session=True,
         preexec_fn=before,  # noqa: PLW1509
     )  # fmt: skip
@@ -125,11 +146,11 @@ def test_nothing_is_left_when_it_is_ended(tmp_path: Path, wish: bytes) -> None:
     assert running_from(tmp_path) == []
 
 
-def test_a_signal_to_the_warden_ends_it_all(tmp_path: Path) -> None:
+def test_a_signal_to_the_warden_ends_it_all(tmp_path: Path, way: Way) -> None:
     process = start(order(tmp_path, STUBBORN.replace("LAST", "time.sleep(60)")))
     started(process, tmp_path)
-    process.terminate()
-    assert ended(process) == (143, "", "")
+    process.kill() if way.apart else process.terminate()  # the process is unshare there
+    assert ended(process) == (-9 if way.apart else 143, "", "")
     assert running_from(tmp_path) == []
 
 
@@ -240,10 +261,12 @@ def _without(number: int) -> None:
     sandbox.prctl(sandbox.PR_SET_SECCOMP, 2, ctypes.addressof(fprog))
 
 
-def test_without_landlock_it_is_not_started(tmp_path: Path) -> None:
+def test_without_landlock_it_is_not_started(tmp_path: Path, way: Way) -> None:
     asked = order(tmp_path, "import sys; open(sys.argv[1], 'w')")
-    status, said, _ = ended(start(asked, lambda: _without(444)))
-    assert (status, said) == (1, "signals: this kernel has no Landlock\n")
+    program = ("-m", warden.MODULE)
+    status, said, _ = ended(start(asked, lambda: _without(444), as_=program))
+    step = "landlock" if way.apart else "signals"
+    assert (status, said) == (1, f"{step}: this kernel has no Landlock\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -271,35 +294,12 @@ def test_it_kills_nobody_where_signals_are_not_kept_apart(
         warden._enter_domain()
 
 
-# --- what it uses -----------------------------------------------------------------------------------------
-
-
-def test_what_is_counted(tmp_path: Path) -> None:
-    before = threads_below(os.getpid())
-    child = subprocess.Popen(["sh", "-c", "sleep 60 & sleep 60"], start_new_session=True)
-    deadline = time.monotonic() + 20
-    while threads_below(os.getpid()) < before + 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-    (tmp_path / "a/b").mkdir(parents=True)
-    (tmp_path / "a/b/file").write_bytes(bytes(1 << 20))
-    (tmp_path / "link").symlink_to("/usr")
-    assert 1 << 20 <= bytes_below(str(tmp_path)) < 2 << 20
-
-
-def test_folders_deeper_than_python_recurses_are_counted(tmp_path: Path) -> None:
-    depth = sys.getrecursionlimit() + 100
-    at = tmp_path
-    for _ in range(depth):
-        at = at / "d"
-        at.mkdir()
-    (at / "file").write_bytes(bytes(64 << 10))
-    try:
-        assert bytes_below(str(tmp_path)) >= 64 << 10
-    finally:  # what removes temporary files recurses
-        (at / "file").unlink()
-        while at != tmp_path:
-            at.rmdir()
-            at = at.parent
+@pytest.mark.parametrize(("pid", "seen"), [(7, "7"), (1, "4711"), (7, "1")])
+def test_it_kills_nobody_where_it_is_not_the_first_of_a_namespace(
+    pid: int, seen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor counts what others have, in a /proc that is not its own."""
+    monkeypatch.setattr(os, "getpid", lambda: pid)
+    monkeypatch.setattr(os, "readlink", lambda _: seen)
+    with pytest.raises(warden.Refused, match=f"process {pid} is {seen} in /proc, and 1 is needed"):
+        warden._check_apart()

@@ -11,6 +11,7 @@ import platform
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,8 @@ from bundler.worker import landlock, sandbox, seccomp
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 X86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter is for x86-64")
-LANDLOCK = pytest.mark.skipif(landlock.version() == 0, reason="this kernel has no Landlock")
+LANDLOCK_HERE = landlock.version()
+LANDLOCK = pytest.mark.skipif(LANDLOCK_HERE == 0, reason="this kernel has no Landlock")
 READABLE = ("/usr", "/lib", "/lib64", "/bin", landlock.OWN_PROC, sys.prefix, sys.base_prefix)
 
 
@@ -536,6 +538,62 @@ def test_every_version_of_landlock_has_its_rules(
     said, report = _confined(lambda: Path("/etc/hostname").read_bytes(), tmp_path)
     assert report["landlock"] == "held"
     assert said == "Permission denied"
+
+
+EMPTYING: dict[str, Callable[[str], object]] = {
+    "truncate": lambda path: os.truncate(path, 0),
+    "open, to read": lambda path: os.open(path, os.O_RDONLY | os.O_TRUNC),
+    "open, for nothing": lambda path: os.open(path, 3 | os.O_TRUNC),
+    "open without a folder": lambda path: _syscall(2, path.encode(), os.O_TRUNC)(),
+    "openat2": lambda path: _syscall(437, -100, path.encode(), struct.pack("<QQQ", os.O_TRUNC, 0, 0), 24)(),
+}
+
+
+@X86_64
+@pytest.mark.parametrize("confines", [False, True], ids=["worker", "replayer"])
+@pytest.mark.parametrize("name", EMPTYING)
+def test_no_file_of_the_user_is_emptied(
+    name: str, confines: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Landlock has a right for it from version 3 on; before, whoever may read a file may truncate it."""
+    monkeypatch.setattr(landlock, "version", lambda: min(2, LANDLOCK_HERE))
+    theirs, work = tmp_path / "theirs", tmp_path / "work"
+    theirs.write_text("all of it")
+    work.mkdir()
+    monkeypatch.setattr(f"{__name__}.READABLE", (*READABLE, str(theirs)))
+    said, _ = _confined(
+        lambda: EMPTYING[name](str(theirs)), work, limits={"confines": confines, "apart": confines}
+    )
+    assert said == ("Function not implemented" if name == "openat2" else "Operation not permitted")
+    assert theirs.read_text() == "all of it"
+
+
+@X86_64
+@pytest.mark.parametrize("version", range(1, LANDLOCK_HERE + 1))
+def test_it_writes_and_empties_its_own_in_every_version(
+    version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landlock, "version", lambda: version)
+
+    def attempt() -> None:
+        own = Path("own")
+        own.write_text("a long text")
+        own.write_text("short")
+        with own.open("r+") as stream:
+            stream.truncate(3)
+        own.rename("renamed")
+        assert Path("renamed").read_text() == "sho"
+
+    assert _confined(attempt, tmp_path)[0] == "done"
+
+
+@pytest.mark.parametrize("version", [1, 5])
+def test_a_replayer_that_is_apart_needs_no_scope_for_signals(
+    version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landlock, "version", lambda: min(version, LANDLOCK_HERE))
+    _, report = _confined(lambda: None, tmp_path, limits={"confines": True, "apart": True})
+    assert report["landlock"] == ("held" if LANDLOCK_HERE else "this kernel has no Landlock")
 
 
 def test_undumpable() -> None:

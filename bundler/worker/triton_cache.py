@@ -1,0 +1,29 @@
+"""Triton's cache of compiled kernels, for a worker that has it alone.
+
+Triton writes each file to a folder of its own and moves it. Landlock's first version (Linux 5.13 to 5.18)
+denies every move between folders, so that no kernel would compile: a file is written in place here, since
+nobody else looks into a worker's cache.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from triton import knobs
+from triton.runtime.cache import FileCacheManager
+
+
+class CacheInPlace(FileCacheManager):  # type: ignore[misc]
+    """Triton's own, but for how a file comes to be."""
+
+    def put(self, data: Any, filename: str, binary: bool = True) -> str:
+        """Write ``data``, bytes or what has a text, to the cache; the file's path. Raises OSError."""
+        path = Path(self._make_path(filename))
+        path.write_bytes(data if isinstance(data, bytes) else str(data).encode())
+        return str(path)
+
+
+def install() -> None:
+    """Have Triton use it in this process, and in those that are forked from it."""
+    knobs.cache.manager_class = CacheInPlace
