@@ -77,8 +77,8 @@ def confined(request: Request, places: Places) -> Iterator[Started]:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stderr.close()  # a full one, which nobody reads any more, would keep the warden from ending
-        reason = process.stdout.read().decode(errors="replace").strip()
         _wait(process)
+        reason = process.stdout.read().decode(errors="replace").strip()
         started.close_pipes()
     if reason:
         raise NotConfined(reason)
@@ -93,7 +93,7 @@ def _before(order: warden.Order) -> list[str]:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> None:
-    """A namespace ends with its last process, and one of them may wait for a driver that does not answer."""
+    """Not for ever: a namespace ends with its last process, which may wait for a driver for as long."""
     try:
         process.wait(_GONE_S)
     except subprocess.TimeoutExpired:

@@ -23,6 +23,7 @@ from bundler.engine.gpu_nodes import has_gpu_nodes
 from bundler.engine.lifeline import HELD
 from bundler.errors import BadBundle, UnavailableError, UsageError
 from bundler.experiment.parse import MAX_FILE_BYTES
+from bundler.names import MAX_FILES
 from bundler.oci.tree import Entry
 from bundler.oci.untar import Kind, read_members
 from bundler.replay.limits import END_S, MOST_THREADS, WRITABLE_BYTES
@@ -155,7 +156,7 @@ class Container:
             raise BadBundle(f"the image has no {folder}", hint=_HINT) from None
         except (APIError, RequestException) as error:
             raise UnavailableError(f"Docker cannot read {folder}: {_said(error)}", hint=_LOGS) from None
-        members = list(read_members(io.BytesIO(data), size=len(data), limit=20_000, name=folder))
+        members = list(read_members(io.BytesIO(data), size=len(data), limit=MAX_FILES, name=folder))
         for member in members:
             if member.kind not in (Kind.FILE, Kind.FOLDER):
                 raise BadBundle(f"{folder} in the image has the link {member.name!r}", hint=_HINT)

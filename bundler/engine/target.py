@@ -45,8 +45,8 @@ def parse(text: str) -> Target:
     try:
         if text and path.is_dir():
             return Archive(path) if (path / LAYOUT).is_file() else Folder(path)
-        if path.is_file():
-            return Archive(path)
+        if text and path.exists():
+            return Archive(path)  # a pipe or a device is refused where it is read
     except OSError as error:
         raise UsageError(f"{text!r} cannot be looked at: {error.strerror}", hint=_HINT) from None
     if _is_path(text) or not _IMAGE_NAME.fullmatch(text):
