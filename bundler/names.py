@@ -16,6 +16,8 @@ from bundler.errors import BadDataError, BadExperiment
 MAX_COMPONENT_BYTES = 251
 """255 is what file systems take; overlay and archive tools want room for a prefix of four."""
 MAX_PATH_BYTES = 1024
+MAX_FILES = 20_000
+"""Of a layer: as many are frozen, listed in a bundle, and unpacked again."""
 
 _LITTER = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", ".Spotlight-V100", ".Trashes"})
 _LITTER_ENDINGS = ("~", ".swp", ".swo", ".pyc", ".pyo")

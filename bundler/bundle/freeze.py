@@ -7,14 +7,16 @@ from pathlib import Path
 
 import bundler
 from bundler.bundle.content import BUNDLE_PREFIX, REPLAYER_PREFIX, experiment_entries, replayer_entries
-from bundler.errors import BadBundle, UnavailableError, UsageError
+from bundler.errors import BadBundle, BadExperiment, UnavailableError, UsageError
 from bundler.experiment.load import Loaded
+from bundler.files import cannot_write, filling
 from bundler.oci.archive import write_archive
 from bundler.oci.archive_reader import read_archive
 from bundler.oci.image import Image, append, own_layers, rebase
 from bundler.oci.layer import Layer, build_layer
 from bundler.oci.layout import leave_only, read_layout, write_layout
 from bundler.oci.reference import Reference
+from bundler.oci.unpack import read_layer_entries
 
 RUNTIMES = Path("build/images")
 """Where ``make images`` puts the bases, relative to the repository's root."""
@@ -35,10 +37,11 @@ class Frozen:
 def freeze(loaded: Loaded, base: Image | None) -> Frozen:
     """The bundle of ``loaded`` on ``base``; without one it cannot be run until it is rebased.
 
-    The image depends on the experiment, the replayer and the base alone.
+    The image depends on the experiment, the replayer and the base alone. Raises BadExperiment for one of more
+    files or bytes than are unpacked again.
     """
     experiment = loaded.experiment
-    layers = [replayer_layer(), build_layer(experiment_entries(loaded), BUNDLE_PREFIX)]
+    layers = [replayer_layer(), _experiment_layer(loaded)]
     image = append(
         base,
         layers,
@@ -56,6 +59,19 @@ def freeze(loaded: Loaded, base: Image | None) -> Frozen:
         comments=(f"replayer {bundler.__version__}", f"experiment {experiment.id}"),
     )
     return Frozen(image, sum(layer.size for layer in layers))
+
+
+def _experiment_layer(loaded: Loaded) -> Layer:
+    """Opened again, since a layer of more than is unpacked would be a bundle that nobody can open."""
+    layer = build_layer(experiment_entries(loaded), BUNDLE_PREFIX)
+    try:
+        read_layer_entries(layer)
+    except BadBundle as error:
+        raise BadExperiment(
+            f"{loaded.experiment.id!r} would make a bundle that cannot be opened: {error.problem}",
+            hint="keep only what a replay needs in the experiment's folder and in the skill's",
+        ) from None
+    return layer
 
 
 def replayer_layer() -> Layer:
@@ -81,8 +97,12 @@ def write(image: Image, path: Path, *, reference: str, thin: bool, folder: bool)
         raise UsageError("--thin is for a tar", hint="leave it out: a folder links to the base's layers")
     name = Reference.parse(reference)
     _check_replaceable(path)
-    write_layout(image, path, reference=name)
-    leave_only(image, path)
+    try:
+        with filling(path):
+            write_layout(image, path, reference=name)
+            leave_only(image, path)
+    except OSError as error:
+        raise cannot_write(path, error) from None
 
 
 def _check_replaceable(folder: Path) -> None:

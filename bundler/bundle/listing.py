@@ -14,14 +14,14 @@ from bundler import strict_json
 from bundler.digest import Digest
 from bundler.errors import BadBundle, UnavailableError
 from bundler.experiment.load import Loaded, load
+from bundler.files import open_regular, read_at_most
 from bundler.model.base import Foreign, Id
+from bundler.names import MAX_FILES
 
 CONTENTS = "bundle.json"
 SCHEMA = "bundler/bundle/1"
 PASSED_OVER = frozenset({"__pycache__", ".git", ".gitignore", ".gitattributes", ".gitkeep", ".gitmodules"})
 """Names that no bundle has: what Python and Git leave in a folder that they worked in."""
-MAX_FILES = 20_000
-"""As many as are unpacked of a layer."""
 _AGAIN = "this bundle was tampered with or damaged; ask its author for it again, and compare the digest"
 
 
@@ -61,7 +61,7 @@ def _read_contents(folder: Path) -> Contents:
     path = folder / CONTENTS
     name = repr(str(path))
     try:
-        value = strict_json.decode(_read(path), name=name)
+        value = strict_json.decode(read_at_most(path, strict_json.MAX_BYTES), name=name)
         listed = value.get("files") if isinstance(value, dict) else None
         strict_json.as_text_map(listed, f"{name}, 'files'", most=MAX_FILES)
         return Contents.model_validate(value)
@@ -72,12 +72,6 @@ def _read_contents(folder: Path) -> Contents:
         ) from None
     except ValidationError as error:
         raise BadBundle(f"{name} is damaged: {error.errors()[0]['msg']}", hint=_AGAIN) from None
-
-
-def _read(path: Path) -> bytes:
-    """At most a byte more than is taken."""
-    with path.open("rb") as stream:
-        return stream.read(strict_json.MAX_BYTES + 1)
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -108,5 +102,5 @@ def _compare(listed: Mapping[str, Digest], found: Mapping[str, Path]) -> None:
 
 def _digest(path: Path) -> Digest:
     """Read piece by piece: its size is a stranger's choice."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return Digest("sha256:" + hashlib.file_digest(stream, "sha256").hexdigest())

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bundler.errors import UsageError
 from bundler.experiment.parse import MAX_FILE_BYTES, parse_evidence
+from bundler.files import read_at_most
 from bundler.model.evidence import Evidence, evidence_json
 
 SUFFIXES = (".json", ".json.gz")
@@ -16,11 +17,11 @@ SUFFIXES = (".json", ".json.gz")
 def read_evidence(name: str) -> Evidence:
     """The evidence in a file. Raises UsageError where it cannot be read, BadEvidence where it is none."""
     try:
-        with Path(name).open("rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
+        data = read_at_most(Path(name), MAX_FILE_BYTES)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        why = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"{name!r} cannot be read: {error.strerror}", hint="name a file that bundler verify --json wrote"
+            f"{name!r} cannot be read: {why}", hint="name a file that bundler verify --json wrote"
         ) from None
     return parse_evidence(data, name)
 

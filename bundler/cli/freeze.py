@@ -13,6 +13,7 @@ from bundler.errors import UsageError
 from bundler.experiment.check import errors_of
 from bundler.experiment.load import load
 from bundler.experiment.place import existing, experiment_folder
+from bundler.files import check_folder_writable, check_writable
 from bundler.oci.archive_reader import read_archive
 from bundler.oci.image import Image
 from bundler.oci.layout import read_layout
@@ -54,6 +55,7 @@ def freeze(
     """
     if bare and base is not None:
         raise UsageError("--bare and --base contradict each other", hint="give one of the two")
+    _check_output(output)
     loaded = load(experiment_folder(folder))
     image = None if bare else find_base(base or loaded.experiment.runtime.name, loaded.root)
     _write(freeze_experiment(loaded, image), output, tag or _tag(loaded.experiment.id), thin)
@@ -70,6 +72,7 @@ def rebase(
     tag: Annotated[str | None, typer.Option(help="The image's name, as NAME:TAG.")] = None,
 ) -> None:
     """Put a frozen experiment on another runtime; the result is what freezing on it would have given."""
+    _check_output(output)
     image = _frozen(archive)
     name = image.config.labels.get(EXPERIMENT_LABEL, "experiment")
     _write(put_on(image, find_base(base, Path.cwd())), output, tag or _tag(name), thin)
@@ -83,13 +86,24 @@ def _frozen(path: Path) -> Image:
     return read_layout(path)
 
 
+def _is_folder(output: str) -> bool:
+    return output.endswith("/") or Path(output).is_dir()
+
+
+def _check_output(output: str) -> None:
+    if _is_folder(output):
+        check_folder_writable(Path(output))
+    else:
+        check_writable(Path(output))
+
+
 def _tag(experiment: str) -> str:
     return f"{experiment.replace('/', '-')}:latest"
 
 
 def _write(frozen: Frozen, output: str, tag: str, thin: bool) -> None:
     path = Path(output)
-    write(frozen.image, path, reference=tag, thin=thin, folder=output.endswith("/") or path.is_dir())
+    write(frozen.image, path, reference=tag, thin=thin, folder=_is_folder(output))
     typer.echo(f"{frozen.image.digest}  {output}")
     typer.echo(
         f"{tag}: {len(frozen.image.layers)} layers; the experiment and the replayer add "

@@ -13,7 +13,7 @@ from bundler.errors import ExitCode, UsageError
 from bundler.experiment.load import DECLARATION, Loaded, load, read_file
 from bundler.experiment.parse import parse_evidence
 from bundler.experiment.skill_versions import Current, current, stale_since
-from bundler.files import write_whole
+from bundler.files import read_at_most, write_below
 from bundler.model.evidence import Evidence
 from bundler.report import index as report
 from bundler.report.index_page import markdown
@@ -42,9 +42,9 @@ def index(
         return
     page, text = root / PAGE, markdown(found).encode()
     if not check:
-        write_whole(page, text)
+        write_below(root, str(PAGE), text)
         typer.echo(f"{page}")
-    elif not page.is_file() or page.read_bytes() != text:
+    elif not page.is_file() or read_at_most(page, len(text)) != text:
         typer.echo(f"{page} is out of date: bundler index", err=True)
         raise typer.Exit(ExitCode.DIFFERS)
 

@@ -16,7 +16,7 @@ from bundler.engine.as_root import check_reach
 from bundler.errors import ExitCode, UsageError
 from bundler.experiment.load import load
 from bundler.experiment.place import experiment_folder
-from bundler.files import write_whole
+from bundler.files import check_folder_writable, write_below
 from bundler.judge.verdict import hold
 from bundler.model.base import NAME
 from bundler.model.evidence import evidence_json
@@ -45,7 +45,7 @@ def record(
     """
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name", hint="use lowercase letters, digits and hyphens")
-    path = folder / "evidence" / f"{name}.json.gz"
+    path = folder / _evidence(name)
     if path.exists() and not replace:
         raise UsageError(
             f"{str(path)!r} is there already",
@@ -54,6 +54,7 @@ def record(
     out = console()
     loaded = load(experiment_folder(folder), evidence=False)
     request = options.Selection(ground, arch, None, None, seed, jobs, time, slow).request(loaded)
+    check_folder_writable(path.parent)
     check_reach()
     with progress.stepping(console(stderr=True)) as step, interrupts.undoing():
         evidence = replay(loaded, request, Watch(step))
@@ -65,5 +66,9 @@ def record(
         raise typer.Exit(ExitCode.INVALID)
     judged = {ground: report for ground, report in evidence.grounds.items() if report.status == "judged"}
     data = evidence_json(evidence.model_copy(update={"grounds": judged}))
-    write_whole(path, gzip.compress(data, mtime=0))
+    write_below(folder, _evidence(name), gzip.compress(data, mtime=0))
     out.print(Text(f"{path}: add it to the list 'evidence' of experiment.yaml"))
+
+
+def _evidence(name: str) -> str:
+    return f"evidence/{name}.json.gz"

@@ -14,7 +14,14 @@ from bundler.cli.outside import loaded_target
 from bundler.engine.folder import load_folder
 from bundler.errors import ExitCode, UnavailableError, UsageError
 from bundler.experiment.load import Loaded
-from bundler.files import write_whole
+from bundler.files import (
+    cannot_write,
+    check_folder_writable,
+    check_writable,
+    filling,
+    write_below,
+    write_whole,
+)
 from bundler.model.evidence import Evidence
 
 if TYPE_CHECKING:
@@ -54,6 +61,7 @@ def report(
         raise typer.Exit(_pages(pages, check=check))
     if pages is not None:
         raise UsageError("--pages takes the recorded evidence alone", hint="leave the other targets out")
+    _check_outputs(markdown, html, plots)
     with _opened(what or [], experiment) as (loaded, evidence):
         _write(_gathered(loaded, evidence), markdown, html, plots)
 
@@ -90,8 +98,7 @@ def _write(facts: Facts, markdown: str | None, html: Path | None, plots: Path | 
     if html is not None:
         write_whole(html, _needing("jinja2", lambda: _html(facts)))
     if plots is not None:
-        for name, data in _needing("matplotlib", lambda: _plots(facts)).items():
-            write_whole(plots / name, data)
+        _write_plots(plots, _needing("matplotlib", lambda: _plots(facts)))
     if markdown is not None or (html is None and plots is None):
         from bundler.report.markdown import pull_request  # noqa: PLC0415
 
@@ -100,6 +107,24 @@ def _write(facts: Facts, markdown: str | None, html: Path | None, plots: Path | 
             typer.echo(text, nl=False)
         else:
             write_whole(Path(str(markdown)), text.encode())
+
+
+def _check_outputs(markdown: str | None, html: Path | None, plots: Path | None) -> None:
+    if html is not None:
+        check_writable(html)
+    if markdown not in (None, "-"):
+        check_writable(Path(str(markdown)))
+    if plots is not None:
+        check_folder_writable(plots)
+
+
+def _write_plots(folder: Path, files: dict[str, bytes]) -> None:
+    try:
+        with filling(folder):
+            for name, data in files.items():
+                write_whole(folder / name, data)
+    except OSError as error:
+        raise cannot_write(folder, error) from None
 
 
 def _html(facts: Facts) -> bytes:
@@ -130,7 +155,7 @@ def _pages(folder: Path, *, check: bool) -> ExitCode:
     stale = outdated(folder, made)
     for path in stale:
         if not check and path in made:
-            write_whole(folder / path, made[path])
+            write_below(folder, path, made[path])
         elif not check:
             (folder / path).unlink()
         typer.echo(f"{folder / path}: {'not up to date' if check else 'brought up to date'}", err=True)

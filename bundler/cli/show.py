@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +19,7 @@ from bundler.cli.targets import TargetArgument, default_target, targets_of
 from bundler.digest import Digest
 from bundler.errors import UnavailableError, UsageError
 from bundler.experiment.load import Loaded
+from bundler.files import cannot_write, filling, write_below
 from bundler.host import probe_host
 from bundler.model.experiment import Candidate, Ground, Language
 from bundler.report.terminal.lines import say
@@ -133,16 +135,27 @@ def extract(
             if folder.exists() and any(folder.iterdir()):
                 hint = "name a folder that is empty or not there"
                 raise UsageError(f"{str(folder)!r} is not empty", hint=hint)
-            for part in (f"proof/{loaded.experiment.id}", f"skills/{loaded.experiment.skill}"):
-                shutil.copytree(loaded.root / part, folder / part, copy_function=shutil.copyfile)
-            for candidate in loaded.experiment.candidates():
-                suffix = _SUFFIXES[loaded.experiment.language_of(candidate.arm)]
-                path = folder / "candidates" / f"{candidate.id}.{suffix}"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(loaded.sources[candidate.id])
+            _extract(loaded, folder)
         except OSError as error:
-            raise UnavailableError(
-                f"{str(folder)!r} cannot be written: {error.strerror or error}"[:500],
-                hint="name a new folder; in a container, mount one and run it with --user $(id -u):$(id -g)",
-            ) from None
+            hint = "in a container, mount a folder and run it with --user $(id -u):$(id -g)"
+            refused = cannot_write(folder, error)
+            raise UnavailableError(refused.problem, hint=f"{refused.hint}; {hint}") from None
     typer.echo(f"{folder}")
+
+
+def _extract(loaded: Loaded, folder: Path) -> None:
+    with filling(folder):
+        for part in (f"proof/{loaded.experiment.id}", f"skills/{loaded.experiment.skill}"):
+            _copied(loaded.root / part, folder / part)
+        for candidate in loaded.experiment.candidates():
+            suffix = _SUFFIXES[loaded.experiment.language_of(candidate.arm)]
+            write_below(folder, f"candidates/{candidate.id}.{suffix}", loaded.sources[candidate.id])
+
+
+def _copied(source: Path, folder: Path) -> None:
+    """File by file, so that what is refused is told in a word, as ``shutil.copytree`` does not."""
+    for at, _, names in os.walk(source):
+        to = folder / Path(at).relative_to(source)
+        to.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            shutil.copyfile(Path(at) / name, to / name)

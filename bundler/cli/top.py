@@ -16,7 +16,10 @@ from bundler.cli.targets import Targets
 from bundler.errors import BundlerError, ExitCode, UnavailableError
 from bundler.report.text import plain
 
-HELP = "Freeze a before/after experiment on GPU kernels into an image, and verify it anywhere."
+HELP = """Freeze a before/after experiment on GPU kernels into an image, and verify it anywhere.
+
+Where a command writes a file or a folder, the folder above has to be there; what is written appears whole or
+not at all."""
 
 
 def new_app(targets: Targets) -> typer.Typer:

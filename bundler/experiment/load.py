@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from bundler.errors import BadEvidence, BadExperiment
 from bundler.experiment.extraction import extract
 from bundler.experiment.parse import MAX_FILE_BYTES, parse, parse_evidence
 from bundler.experiment.subject import mismatch, narrowed
+from bundler.files import read_at_most
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Arm, Candidate, Experiment, ExtractionRule, Language, Origin, Output
 
@@ -112,18 +112,16 @@ def read_file(folder: Path, name: str) -> bytes:
             raise BadExperiment(
                 f"{str(path)!r} leads out of {str(folder)!r}", hint="copy the file into the folder"
             )
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise BadExperiment(f"{str(path)!r} is no file", hint="put the file there, or correct the path")
-        if status.st_size > MAX_FILE_BYTES:
-            raise BadExperiment(f"{str(path)!r} is over {MAX_FILE_BYTES} bytes", hint="is it the right file?")
-        return path.read_bytes()
+        data = read_at_most(path, MAX_FILE_BYTES)
     except (OSError, ValueError, RuntimeError) as error:
         # ValueError: a NUL in the name. RuntimeError: links that lead in a circle, before Python 3.13.
         why = getattr(error, "strerror", None) or str(error)
         raise BadExperiment(
             f"{str(path)!r} cannot be read: {why}", hint="add the file, or correct the path"
         ) from None
+    if len(data) > MAX_FILE_BYTES:
+        raise BadExperiment(f"{str(path)!r} is over {MAX_FILE_BYTES >> 20} MiB", hint="is it the right file?")
+    return data
 
 
 def verified(folder: Path, output: Output) -> bytes:

@@ -42,8 +42,10 @@ def parse_evidence(data: bytes, name: str) -> Evidence:
     """Evidence from JSON, plain or in gzip, perhaps a stranger's; BadEvidence says what is wrong."""
     if data.startswith(_GZIP_MAGIC):
         data = _inflated(data, name)
+    if not data:
+        raise BadEvidence(f"{name} is empty", hint="ask for the file again, or name the right one")
     if len(data) > MAX_FILE_BYTES:
-        raise BadEvidence(f"{name} is over {MAX_FILE_BYTES} bytes", hint="is it the right file?")
+        raise BadEvidence(f"{name} is over {MAX_FILE_BYTES >> 20} MiB", hint="is it the right file?")
     # Every value may be a problem of its own, and a problem takes a KiB of memory.
     values = sum(map(data.count, (b",", b"[", b"{")))
     if values > MAX_EVIDENCE_VALUES:

@@ -15,7 +15,7 @@ from bundler.experiment.load import DECLARATION
 from bundler.experiment.skill_versions import current
 from bundler.experiment.template import TRITON, Texts
 from bundler.experiment.template_cuda import CUDA
-from bundler.files import write_whole
+from bundler.files import cannot_write, filling, write_below
 from bundler.model.base import NAME
 from bundler.model.experiment import Language, Runtime
 
@@ -50,8 +50,12 @@ def scaffold(
         raise _no_skill(root, skill)
     files = laid_out(experiment, skill, (now.path, now.version, now.guidance), runs, language)
     # The declaration last: a folder that was not written whole is no experiment.
-    for name in sorted(files, key=lambda name: (name == DECLARATION, name)):
-        write_whole(folder / name, files[name])
+    try:
+        with filling(folder, parents=True):
+            for name in sorted(files, key=lambda name: (name == DECLARATION, name)):
+                write_below(folder, name, files[name])
+    except OSError as refused:
+        raise cannot_write(folder, refused) from None
     return folder
 
 

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from bundler.digest import Digest
 from bundler.errors import BadBundle, UnavailableError, UsageError
+from bundler.files import NotAFile, open_regular
 from bundler.oci.archive import BLOBS
 from bundler.oci.blob import Blob, Region, read_blob, verify_blob
 from bundler.oci.config import MAX_LAYERS, parse_config
@@ -41,10 +42,10 @@ def read_archive(path: Path, *, allow_thin: bool = False) -> Image:
     made up for it, and the config's digest is what can be relied on.
     """
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             archive = _index(stream, path)
             image = _read_oci(archive) if _INDEX in archive.files else _read_docker(archive)
-    except (FileNotFoundError, IsADirectoryError) as error:
+    except (FileNotFoundError, NotAFile) as error:
         raise UsageError(f"{str(path)!r}: {error.strerror}", hint="name a tar file that exists") from error
     except OSError as error:
         problem = f"{str(path)!r} cannot be read: {error.strerror}"

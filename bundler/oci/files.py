@@ -11,7 +11,9 @@ from io import FileIO
 from pathlib import Path
 
 from bundler import interrupts
-from bundler.errors import UnavailableError
+from bundler.files import cannot_write
+
+__all__ = ["Writer", "cannot_write", "copy_region", "replacing", "sync_folder"]
 
 _COPY_BYTES = 1024 * 1024
 _KERNEL_COPY_BYTES = 1024 * 1024 * 1024
@@ -58,16 +60,6 @@ def replacing(path: Path, *, mode: int = 0o666, sync_name: bool = True) -> Itera
                 sync_folder(path.parent)
         except OSError as error:
             raise cannot_write(path, error) from error
-
-
-def cannot_write(path: Path, error: OSError) -> UnavailableError:
-    """The error for a write below ``path`` that the system refused."""
-    hint = "write to a folder that is yours"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        hint = "free some space there, or write somewhere else"
-    elif error.errno == errno.ENOENT:
-        hint = "make that folder first, or write somewhere else"
-    return UnavailableError(f"{str(path)!r} cannot be written: {error.strerror}", hint=hint)
 
 
 def sync_folder(folder: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bundler.digest import Digest
 from bundler.errors import BadBundle
+from bundler.files import read_at_most
 from bundler.oci.blob import Blob, Region, copy_blob, verify_blob
 from bundler.oci.files import cannot_write, replacing, sync_folder
 from bundler.oci.image import Image
@@ -112,9 +113,10 @@ class _Folder:
 def _read_small(folder: Path, name: str) -> bytes:
     path = folder / name
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise BadBundle(f"{str(path)!r} has more than {MAX_BYTES} bytes", hint=_HINT)
-        return path.read_bytes()
+        data = read_at_most(path, MAX_BYTES)
     except OSError as error:
         problem = f"{str(folder)!r} is not an OCI layout: {name!r}: {error.strerror}"
         raise BadBundle(problem, hint=_HINT) from error
+    if len(data) > MAX_BYTES:
+        raise BadBundle(f"{str(path)!r} has more than {MAX_BYTES} bytes", hint=_HINT)
+    return data

@@ -17,12 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bundler.errors import BadExperiment, UnavailableError
-from bundler.names import Problem, check_names, path_problem
+from bundler.names import MAX_FILES, Problem, check_names, path_problem
 
 SKIPPED = frozenset({"__pycache__", ".git", ".gitignore", ".gitattributes", ".gitkeep", ".gitmodules"})
 """An interpreter's cache, and what is Git's own."""
 
-MAX_FILES = 20_000
 MAX_BYTES = 512 * 1024 * 1024
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from bundler import interrupts
 from bundler.digest import Digest
 from bundler.errors import BadBundle, UsageError
-from bundler.names import check_names
+from bundler.names import MAX_FILES, check_names
 from bundler.oci.blob import open_stream, read_blob
 from bundler.oci.files import cannot_write
 from bundler.oci.layer import PLAIN, Layer
@@ -21,7 +21,7 @@ from bundler.oci.tree import Entry
 from bundler.oci.untar import Kind, Member, read_members
 
 LIMIT_BYTES = 256 * 1024 * 1024
-LIMIT_ENTRIES = 20_000
+LIMIT_ENTRIES = MAX_FILES
 
 _HINT = "do not use this file; ask its author for one that bundler froze"
 

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from bundler.errors import BadEvidence
 from bundler.experiment.deviations import derive_deviations
 from bundler.experiment.load import Loaded
+from bundler.experiment.parse import MAX_FILE_BYTES
 from bundler.experiment.skill_versions import stale_since
 from bundler.experiment.subject import mismatch
+from bundler.files import read_at_most
 from bundler.judge.cause import View
 from bundler.judge.verdict import hold
 from bundler.model.evidence import Evidence
@@ -76,4 +78,4 @@ def _analysis(loaded: Loaded) -> str:
     path = loaded.folder / ANALYSIS
     if not path.is_file() or not path.resolve().is_relative_to(loaded.folder.resolve()):
         return ""
-    return path.read_text(encoding="utf-8", errors="replace")
+    return read_at_most(path, MAX_FILE_BYTES)[:MAX_FILE_BYTES].decode(errors="replace")

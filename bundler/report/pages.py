@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from bundler.files import read_at_most
 from bundler.report import charts, walk
 from bundler.report.across import Facts, exact, points, size_names
 from bundler.report.diff import unified
@@ -56,7 +57,7 @@ def outdated(folder: Path, made: Mapping[str, bytes]) -> list[str]:
 
 
 def _is(path: Path, data: bytes) -> bool:
-    return path.is_file() and path.read_bytes() == data
+    return path.is_file() and read_at_most(path, len(data)) == data
 
 
 def _charts(facts: Facts) -> dict[str, str]:

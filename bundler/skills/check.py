@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.errors import BadSkill, UsageError
+from bundler.files import read_at_most
 from bundler.skills.frontmatter import split
 from bundler.skills.metadata import check_place, parse_metadata
 from bundler.skills.problem import Problem, Report, Rule
@@ -202,7 +203,7 @@ def _read(path: Path, report: Report) -> bytes | None:
             text = f"has {status.st_size} bytes, more than {_MOST_BYTES}"
             report.add(Rule.FILE, text, hint="shorten it; a prompt has to hold it")
         else:
-            return path.read_bytes()
+            return read_at_most(path, _MOST_BYTES)
     except FileNotFoundError:
         report.add(Rule.FILE, "does not exist", hint=f"each skill has a {_GUIDANCE} and a {_METADATA}")
     except OSError as error:

@@ -13,14 +13,13 @@ import pytest
 from bundler import strict_json
 from bundler.bundle.content import BUNDLE_PREFIX, REPLAYER_PREFIX, replayer_entries
 from bundler.bundle.freeze import freeze
-from bundler.bundle.listing import CONTENTS, MAX_FILES, PASSED_OVER, is_bundle, open_bundle
+from bundler.bundle.listing import CONTENTS, PASSED_OVER, is_bundle, open_bundle
 from bundler.bundle.unpack import parts, unpack_experiment, unpack_replayer
 from bundler.digest import Digest
 from bundler.errors import BadBundle, BadEvidence, BadExperiment, UnavailableError
 from bundler.oci.image import Image, append
 from bundler.oci.layer import Layer, build_layer
 from bundler.oci.tree import SKIPPED, Entry
-from bundler.oci.unpack import LIMIT_ENTRIES
 from tests.small import ID, RIGHT, SKILL, Small, evidence, ground
 
 
@@ -122,8 +121,11 @@ def test_no_bundle_has_what_is_passed_over() -> None:
     assert PASSED_OVER == SKIPPED
 
 
-def test_as_many_files_are_listed_as_are_unpacked() -> None:
-    assert MAX_FILES == LIMIT_ENTRIES
+def test_a_pipe_in_the_place_of_the_list(folder: Path) -> None:
+    (folder / CONTENTS).unlink()
+    os.mkfifo(folder / CONTENTS)
+    with pytest.raises(BadBundle, match="cannot be read: it is a pipe, not a file"):
+        open_bundle(folder)
 
 
 def test_a_file_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

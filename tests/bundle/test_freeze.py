@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -16,14 +17,16 @@ from bundler.bundle.content import replayer_entries
 from bundler.bundle.freeze import ENTRYPOINT, find_base, freeze, put_on, write
 from bundler.cli.main import app_of
 from bundler.engine.target import Archive, parse
-from bundler.errors import UnavailableError, UsageError
+from bundler.errors import BadExperiment, UnavailableError, UsageError
 from bundler.experiment.load import load
+from bundler.names import MAX_FILES
 from bundler.oci.archive import write_archive
 from bundler.oci.archive_reader import read_archive
 from bundler.oci.image import Image, append
 from bundler.oci.layer import build_layer
 from bundler.oci.layout import read_layout, write_layout
 from bundler.oci.tree import Entry
+from bundler.oci.unpack import LIMIT_ENTRIES, read_layer_entries
 from tests.small import ID, Small
 
 ROOT = Path(__file__).parents[2]
@@ -204,3 +207,17 @@ def test_a_runtime_that_is_not_built(tmp_path: Path) -> None:
 def test_no_base_of_that_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'rocm' is no base"):
         find_base("rocm", tmp_path)
+
+
+def test_no_more_is_frozen_than_is_unpacked_again(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = functools.partial(read_layer_entries, limit_entries=5)
+    monkeypatch.setattr("bundler.bundle.freeze.read_layer_entries", few)
+    with pytest.raises(BadExperiment, match=r"a bundle that cannot be opened: .* more than 5 members"):
+        freeze(small.load(), None)
+
+
+def test_one_number_of_files_throughout() -> None:
+    """Of a folder that is frozen, of the list, of a layer that is unpacked, of a container that is read."""
+    assert LIMIT_ENTRIES == MAX_FILES
+    written = [p.name for p in (ROOT / "bundler").rglob("*.py") if "= 20_000\n" in p.read_text()]
+    assert sorted(written) == ["extraction.py", "names.py"]  # the other is of lines

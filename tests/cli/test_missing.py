@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,7 @@ COMMANDS = {
     "diff": ["diff", "x.tar", "{}"],
     "diff from": ["diff", "{}", "x.tar"],
 }
+OF_BASE = {"freeze on": ["freeze", f"proof/{ID}", "--base", "{}", "-o", "made.tar"]}
 OF_EVIDENCE = {
     "report it": ["report", "{}", "--experiment", f"proof/{ID}"],
     "compare it": ["compare", "{}", "a.json"],
@@ -54,7 +56,7 @@ def run(
 
     def run(command: str, named: str) -> tuple[int, str]:
         monkeypatch.setattr(
-            sys, "argv", ["bundler", *(a.format(named) for a in (COMMANDS | OF_EVIDENCE)[command])]
+            sys, "argv", ["bundler", *(a.format(named) for a in (COMMANDS | OF_EVIDENCE | OF_BASE)[command])]
         )
         with pytest.raises(SystemExit) as ended:
             main.main()
@@ -124,3 +126,39 @@ def test_evidence_that_is_not_there(run: Run, command: str) -> None:
     code, err = run(command, "gone.json")
     assert code == 2
     assert "error: 'gone.json' cannot be read: No such file or directory\n  → name a file that" in err
+
+
+@pytest.mark.parametrize("command", ["verify", "show", "extract", "report", "rebase", "diff", "freeze on"])
+@pytest.mark.parametrize(("named", "what"), [("pipe", "pipe"), ("/dev/zero", "device")])
+def test_a_pipe_or_a_device_for_a_tar(run: Run, command: str, named: str, what: str) -> None:
+    """A plain open would wait for ever on the one, and read for ever from the other."""
+    os.mkfifo("pipe")
+    code, err = run(command, named)
+    if command == "freeze on":
+        assert (code, f"error: {named!r} is no base" in err) == (2, True)
+    else:
+        assert (code, err.splitlines()[0]) == (2, f"error: {named!r}: it is a {what}, not a file")
+
+
+def _huge(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 34)
+
+
+@pytest.mark.parametrize("command", OF_EVIDENCE)
+@pytest.mark.parametrize(
+    ("make", "code", "said"),
+    [
+        (os.mkfifo, 2, "'x.json' cannot be read: it is a pipe, not a file"),
+        (os.mkdir, 2, "'x.json' cannot be read: it is a folder, not a file"),
+        (lambda path: path.symlink_to("/dev/zero"), 2, "'x.json' cannot be read: it is a device, not a file"),
+        (Path.touch, 3, "x.json is empty"),
+        (_huge, 3, "x.json is over 16 MiB"),
+    ],
+)
+def test_what_is_no_evidence(
+    run: Run, command: str, make: Callable[[Path], object], code: int, said: str
+) -> None:
+    make(Path("x.json"))
+    found, err = run(command, "x.json")
+    assert (found, err.splitlines()[0]) == (code, f"error: {said}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import errno
+import os
 from pathlib import Path
 from string import Template
 
@@ -10,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bundler.cli.main import app
-from bundler.errors import UsageError
+from bundler.errors import UnavailableError, UsageError
 from bundler.experiment.check import MARK, check, errors_of
 from bundler.experiment.digests import declare
 from bundler.experiment.finding import Severity
@@ -222,3 +224,18 @@ def test_a_mark_is_told_without_what_stands_around_it(root: Path, language: Lang
 def test_the_entry_is_a_name_of_python(experiment: str, entry: str) -> None:
     assert entry_of(experiment) == entry
     assert entry.isidentifier()
+
+
+def test_a_full_disk_leaves_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(root.rglob("*"))
+    written: list[int] = []
+
+    def full(descriptor: int) -> None:
+        written.append(descriptor)
+        if len(written) > 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(UnavailableError, match="No space left on device"):
+        scaffold(root, "other/kernel", SKILL)
+    assert set(root.rglob("*")) == before

@@ -91,7 +91,7 @@ def test_no_such_file(file: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         read_archive(file)
     file.mkdir()
-    with pytest.raises(UsageError, match="directory"):
+    with pytest.raises(UsageError, match="it is a folder, not a file"):
         read_archive(file)
 
 
