@@ -45,7 +45,7 @@ was given, and after `→` the next step.
 | 1 | something differs: a cell (`verify`, `compare`), a bundle (`diff`), a generated page (`--check`) |
 | 2 | the command line cannot be used as given, or names what is not there or of another kind |
 | 3 | what is there is damaged, tampered with, or breaks a rule: a bundle, an experiment, evidence, a skill |
-| 4 | nothing could be judged, or nothing is recorded yet; of `compare`, no cell was judged by two hosts |
+| 4 | nothing could be judged, or nothing is recorded yet; of `compare`, no cell ran on two hosts |
 | 5 | a control misbehaved, so a ground cannot be trusted |
 | 6 | something that is needed could not be had: Docker, a runtime, a library, disk space |
 | 7 | the replay was cut short; the evidence has the cells that it had, marked incomplete |

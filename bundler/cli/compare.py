@@ -40,7 +40,7 @@ def compare(
 ) -> None:
     """Show where hosts agree on an experiment's cells, where they differ, and why as far as can be told.
 
-    Exits with 1 when a cell differs, with 4 when no cell was judged by two hosts.
+    Exits with 1 when a cell differs, with 4 when no cell ran on two hosts.
     """
     evidence = [item for source in sources for item in _evidence(source)]
     if len(evidence) < 2:

@@ -59,7 +59,7 @@ def record(
     with progress.stepping(console(stderr=True)) as step, interrupts.undoing():
         evidence = replay(loaded, request, Watch(step))
     verdict = hold(loaded.experiment, evidence, ())
-    screen.show(out, loaded.experiment, evidence, verdict, matrix=False, unheld=Unheld("JUDGED", ""))
+    screen.show(out, loaded.experiment, evidence, verdict, matrix=False, unheld=Unheld("RAN", ""))
     if not evidence.complete:
         raise typer.Exit(ExitCode.INCOMPLETE)
     if any(report.status == "invalid" for report in evidence.grounds.values()):

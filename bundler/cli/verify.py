@@ -128,5 +128,5 @@ def why_untimed(experiment: Experiment, evidence: Evidence) -> str:
     if device is None:
         return "cells are timed on the device ground, which was not asked for"
     if device.status != "judged":
-        return "cells are timed on the device, which was not judged here; the reason is below"
-    return "none of the cells that the experiment names was judged on the device"
+        return "cells are timed on the device, where none ran here; the reason is below"
+    return "none of the cells that the experiment names ran on the device"

@@ -66,5 +66,5 @@ def _problem(candidate: Candidate, cells: Mapping[str, Outcome]) -> str:
     if candidate.arm.expect is Expect.PASS and failing:
         return f"control {candidate.id} must pass and did not on {failing[0]}"
     if candidate.arm.expect is Expect.FAIL and not failing:
-        return f"control {candidate.id} must fail and passed all that it was judged on ({len(judged)})"
+        return f"control {candidate.id} must fail and passed every case that ran ({len(judged)})"
     return ""

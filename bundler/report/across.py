@@ -117,12 +117,13 @@ class Unrun:
 
 
 def not_run(named: Sequence[Named]) -> list[Unrun]:
-    """All that was not judged, and why; nothing is left out."""
+    """All that was not run, and why; nothing is left out."""
     found = []
     for host, evidence in named:
         for group in summary.groups(evidence):
             if group.report.status != "judged":
-                found.append(Unrun(host, group.title, 0, f"{group.report.status}: {group.report.reason}"))
+                why = summary.why_not_run(evidence, group.report.reason or "")
+                found.append(Unrun(host, group.title, 0, f"{group.report.status}: {why}"))
                 continue
             outcomes = [o for row in group.report.cells.values() for o in row.values()]
             reasons = Counter(o.detail or str(o.why) for o in outcomes if isinstance(o, NotRun))

@@ -13,7 +13,7 @@ from bundler.judge.across_hosts import AcrossHosts, Agreement, Column, Differing
 from bundler.judge.cause import Cause
 from bundler.report import summary
 from bundler.report.terminal.lines import say
-from bundler.report.text import count, few, plain
+from bundler.report.text import count, each, few, plain
 
 GOOD, BAD, DIM = "green", "bold red", "dim"
 
@@ -41,12 +41,12 @@ def result(across: AcrossHosts) -> Text:
     """The last line."""
     agree, differ = across.count(Agreement.AGREE), across.count(Agreement.DIFFER)
     alone, none = across.count(Agreement.ONE_HOST), across.count(Agreement.NO_HOST)
-    rest = f"{alone:,} judged by one host only, {none:,} by none"
+    rest = f"{alone:,} ran on one host only, {none:,} on none"
     if differ:
         return Text(f"DIFFER: {count(differ, 'cell')}; {agree:,} agree, {rest}", BAD)
     if agree:
         return Text(f"AGREE: {count(agree, 'cell')} on two hosts or more; {rest}", GOOD)
-    return Text(f"NOTHING TO COMPARE: no cell was judged by two hosts; {rest}", "yellow")
+    return Text(f"NOTHING TO COMPARE: no cell ran on two hosts; {rest}", "yellow")
 
 
 # --- hosts -----------------------------------------------------------------------------------------------
@@ -83,18 +83,19 @@ def _replay(host: Column) -> str:
 def _counts(across: AcrossHosts) -> Table:
     table = Table(title="Cells, by how many hosts say the same", title_justify="left", title_style="bold")
     table.add_column("ground")
-    table.add_column("judged by")
+    table.add_column("ran on")
     for name in ("agree", "differ", "one host", "no host"):
         table.add_column(name, justify="right")
     table.add_column("PTX of cells that two compiled")
     for names, ground in _alike(across.grounds):
-        differ = Text(f"{ground.differ:,}", BAD if ground.differ else "")
-        numbers = (Text(f"{n:,}") for n in (ground.one_host, ground.no_host))
-        ptx = Text(_ptx(ground))
+        of = each(names)
+        differ = Text(f"{ground.differ:,}{of}", BAD if ground.differ else "")
+        numbers = (Text(f"{n:,}{of}") for n in (ground.one_host, ground.no_host))
+        ptx = Text(_ptx(ground, of))
         table.add_row(
             Text(summary.title(names)),
             Text(_judges(ground, across.hosts)),
-            Text(f"{ground.agree:,}"),
+            Text(f"{ground.agree:,}{of}"),
             differ,
             *numbers,
             ptx,
@@ -119,12 +120,12 @@ def _judges(ground: GroundAcross, hosts: Sequence[Column]) -> str:
     return ", ".join(filter(None, [known, *invalid])) or "none"
 
 
-def _ptx(ground: GroundAcross) -> str:
+def _ptx(ground: GroundAcross, of: str) -> str:
     if not ground.ptx_same and not ground.ptx_other:
         return ""
     if not ground.ptx_other:
-        return f"identical in all {ground.ptx_same:,}"
-    return f"identical in {ground.ptx_same:,}, other in {ground.ptx_other:,}"
+        return f"identical in all {ground.ptx_same:,}{of}"
+    return f"identical in {ground.ptx_same:,}, other in {ground.ptx_other:,}{of}"
 
 
 # --- differences -----------------------------------------------------------------------------------------

@@ -58,8 +58,8 @@ def _by_host(evidence: Sequence[tuple[str, Evidence]]) -> tuple[Named, ...]:
 
 def _host(evidence: Evidence) -> str:
     view = View("", evidence)
-    said = view.gpu or view.processor or "this run"
-    return re.sub(r"[^A-Za-z0-9._ -]+", "", re.sub(r"\((R|TM|C)\)", "", said)).strip()[:40] or "this run"
+    said = view.gpu or view.processor or "this replay"
+    return re.sub(r"[^A-Za-z0-9._ -]+", "", re.sub(r"\((R|TM|C)\)", "", said)).strip()[:40] or "this replay"
 
 
 def _named(evidence: Sequence[tuple[str, Evidence]]) -> tuple[Named, ...]:

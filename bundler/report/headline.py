@@ -53,12 +53,10 @@ def _nothing(experiment: Experiment, columns: Sequence[Column]) -> str:
     faults = [fault(experiment, column) for column in columns if not column.valid]
     if faults:
         worst = min(faults, key=(MISBEHAVED, CUT_SHORT, UNRUN).index)
-        return (
-            f"Nothing can be said: {worst[0].lower()}{worst[1:]}, so what was judged here cannot be trusted."
-        )
+        return f"Nothing can be said: {worst[0].lower()}{worst[1:]}, so what ran here cannot be trusted."
     if columns:
-        return "No kernel that a model wrote was judged here."
-    return "Nothing was judged here."
+        return "No cell of a kernel that a model wrote ran here."
+    return "No cell ran here."
 
 
 def _all_right(
@@ -101,7 +99,7 @@ def _skills(arms: Sequence[Answers]) -> str:
     without, with_ = baseline(arms), [a for a in arms if a.arm.skill]
     if without and with_:
         return ", with and without the skill"
-    return ", with the skill; nothing without it was judged" if with_ else ", without the skill"
+    return ", with the skill; nothing without it ran" if with_ else ", without the skill"
 
 
 def _some_wrong(arms: Sequence[Answers], ground: str, where: str) -> str:

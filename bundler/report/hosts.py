@@ -26,7 +26,7 @@ def host_rows(experiment: Experiment, evidence: Evidence) -> Rows:
     pinned = evidence.not_as_pinned or experiment.runtime.differences(evidence.host.software)
     rows.append(("not as pinned", ", ".join(f"{name}: {said}" for name, said in pinned.items()) or "nothing"))
     rows.append(("isolation", isolation(evidence).plain))
-    rows.append(("run", f"{evidence.started}, {evidence.seconds:.0f} s, seed {evidence.settings.seed}"))
+    rows.append(("replay", f"{evidence.started}, {evidence.seconds:.0f} s, seed {evidence.settings.seed}"))
     if evidence.settings.slow is not None:
         rows.append(("slow cells", "run" if evidence.settings.slow else "left out"))
     rows.append(("complete", "yes" if evidence.complete else "no: the replay was cut short"))

@@ -30,14 +30,14 @@ Generated: `bundler index`. What each skill's experiments show, counted from the
 | none yet | nothing is recorded that compares the skill with its absence |
 | stale | the skill has changed since, so its entry says nothing of it as it stands |
 
-A run is one output of a model. It passed when every case of it that was judged passed: on the device where
+A run is one output of a model. It passed when every case of it that ran passed: on the device where
 there is device evidence, else by compiling for every architecture. What Triton's interpreter says never
 counts, nor do controls and reconstructions. Intervals are Wilson's, at 95 %. An arm is held against the one
 without the skill; the word in the table is that of the arm whose skill is the current version: the newest in
 the skill's folder.
 
 A replay on another host is told by the cells of these runs that came out as recorded. `partly reproduced`
-means that not all of those on its device, or by compiling where it had none, were judged there.
+means that not all of those on its device, or by compiling where it had none, ran there.
 """
 
 

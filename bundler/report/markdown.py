@@ -27,7 +27,7 @@ def pull_request(facts: Facts) -> str:
         held(facts),
         matrix(facts),
         f"**Deviations from the plan.** {deviations(facts)}",
-        f"**Not judged.**{not_judged(facts)}",
+        f"**Not run.**{not_judged(facts)}",
         f"**Timings.** {timings(facts)}",
         *_folds(facts),
     ]
@@ -100,7 +100,7 @@ def _count(column: Column, found: summary.Count) -> str:
 
 def statistics(facts: Facts) -> str:
     """Runs passed an arm, with Wilson's interval, and Fisher's exact test between the arms."""
-    return bullets([prose(line) for line in runs.lines(facts)]) or "No arm was judged.\n"
+    return bullets([prose(line) for line in runs.lines(facts)]) or "No cell of any arm ran.\n"
 
 
 def cross_check(facts: Facts) -> str:
@@ -113,7 +113,7 @@ def deviations(facts: Facts) -> str:
     if facts.loaded.experiment.plan is None:
         return "The experiment states no plan, so nothing can deviate from it.\n"
     if not facts.deviations:
-        return "None: what the plan says is what was run.\n"
+        return "None: all is as the plan says.\n"
     lines = [
         (
             prose(d.field),

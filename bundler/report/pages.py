@@ -95,7 +95,7 @@ def proof(facts: Facts) -> str:
         "Timings": timings(facts).lstrip(),
         "Root cause and interpretation": _analysis(facts),
         "Deviations from the plan": _deviations(facts),
-        "What was not judged": not_judged(facts).strip() + "\n",
+        "What was not run": not_judged(facts).strip() + "\n",
         "Hardware and setup": _setup(facts),
         "Led to": _led_to(facts),
         "Reproducing": _reproducing(facts),
@@ -126,7 +126,7 @@ def _by_parameter(facts: Facts) -> str:
 
 
 def _parameters(found: ByParameter) -> str:
-    heads = (f"{prose(found.column.title)}: failed of run", "value", *map(prose, found.who))
+    heads = (f"{prose(found.column.title)}: failed of those that ran", "value", *map(prose, found.who))
     lines = [
         (prose(name), prose(value), *(f"{s.failed}/{s.ran}" if s.ran else "not run" for s in shares))
         for name, value, shares in found.rows

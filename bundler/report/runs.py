@@ -24,7 +24,7 @@ from bundler.report.across import Facts
 def share(found: Share | None) -> str:
     """``3 of 3 (44 to 100 %)``: runs that passed, and Wilson's interval."""
     if found is None:
-        return "not judged"
+        return "not run"
     return f"{found.passed} of {found.runs} ({100 * found.low:.0f} to {100 * found.high:.0f} %)"
 
 

@@ -196,6 +196,13 @@ def marks(report: GroundReport) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def why_not_run(evidence: Evidence, why: str) -> str:
+    """A ground's reason; the long one, that there is no GPU, is among what is said of the host."""
+    if evidence.host.no_gpu and why == evidence.host.no_gpu:
+        return "no GPU here, for the reason given with the host"
+    return why
+
+
 @dataclass(frozen=True)
 class Unjudged:
     """Cells of grounds of one kind that were not judged for one reason."""

@@ -70,7 +70,7 @@ def test_record_says_how_it_went_and_what_is_next(run: Run, small: Small) -> Non
     ended = run("record", small.write(), "host", "--ground", "interpreter")
     assert ended.code == 0
     assert ended.out.splitlines()[-2:] == [
-        "JUDGED: 4 of 4 candidates' cells passed, and each control did as it must",
+        "RAN: 4 of 4 candidates' cells passed, and each control did as it must",
         f"{small.folder}/evidence/host.json.gz: add it to the list 'evidence' of experiment.yaml",
     ]
 

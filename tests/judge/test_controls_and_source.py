@@ -26,7 +26,7 @@ UNRUN = NotRun(why=Why.NO_DEVICE)
         ([GOOD, UNRUN], [BAD, UNRUN], ""),
         ([GOOD, BAD], [BAD, BAD], "control right/x must pass and did not on n=2"),
         ([GOOD, Crashed(detail="")], [BAD, BAD], "control right/x must pass and did not on n=2"),
-        ([GOOD, GOOD], [GOOD, GOOD], "control wrong/x must fail and passed all that it was judged on (2)"),
+        ([GOOD, GOOD], [GOOD, GOOD], "control wrong/x must fail and passed every case that ran (2)"),
         ([UNRUN, UNRUN], [BAD, BAD], "control right/x was not run"),
         ([GOOD, GOOD], [UNRUN, UNRUN], "control wrong/x was not run"),
     ],

@@ -60,9 +60,7 @@ def test_a_difference(small: Small) -> None:
 def test_agreement(small: Small) -> None:
     found = hosts(small.load())
     same = [found[1], ("again.json", found[1][1])]
-    assert printed(same).endswith(
-        "AGREE: 8 cells on two hosts or more; 0 judged by one host only, 0 by none\n"
-    )
+    assert printed(same).endswith("AGREE: 8 cells on two hosts or more; 0 ran on one host only, 0 on none\n")
     assert exit_code(across_hosts(same)) is ExitCode.OK
 
 

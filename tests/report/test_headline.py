@@ -185,9 +185,9 @@ def test_two_models_are_told_apart_and_not_held_against_one_another(small: Small
 
 def test_nothing_was_judged(loaded: Loaded) -> None:
     gone = ground(loaded, {}, status="not-available", reason="no GPU", cells={})
-    assert said(loaded, device=gone) == "Nothing was judged here."
+    assert said(loaded, device=gone) == "No cell ran here."
     unrun = dict.fromkeys(("without-skill/01", "with-skill/01"), NotRun(why=Why.NEEDS))
-    assert said(loaded, device=ground(loaded, unrun)) == "No kernel that a model wrote was judged here."
+    assert said(loaded, device=ground(loaded, unrun)) == "No cell of a kernel that a model wrote ran here."
 
 
 CONTROL = "control-right/control-right"
@@ -204,7 +204,7 @@ def test_an_invalid_ground_says_nothing_and_why(loaded: Loaded, fault: str) -> N
     invalid = ground(loaded, outcomes, status="invalid", reason="a control")
     named = (("host", evidence(loaded, {"device": invalid}, complete=complete)),)
     assert headline(loaded.experiment, columns(named)) == (
-        f"Nothing can be said: {fault}, so what was judged here cannot be trusted."
+        f"Nothing can be said: {fault}, so what ran here cannot be trusted."
     )
     assert remarks(loaded.experiment, columns(named)) == [
         f"{fault[0].upper()}{fault[1:]} on device (host, invalid), so nothing there was counted."

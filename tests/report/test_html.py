@@ -167,7 +167,7 @@ def test_the_same_facts_give_the_same_page(deviating: Facts) -> None:
 
 def test_an_experiment_without_evidence_has_a_page(small: Small) -> None:
     parsed = Parsed(page(gather(small.load())))
-    assert "Nothing was judged here." in parsed.text
+    assert "No cell ran here." in parsed.text
     assert "No evidence has a cell on the device ground." in parsed.text
 
 

@@ -210,7 +210,7 @@ def test_the_command_prints_markdown_unless_told_otherwise(small: Small, tmp_pat
     assert run(small.folder)[:2] == (0, pull_request(gather(loaded)))
     code_, out, _ = run(now, "--experiment", small.folder)
     assert (code_, out.splitlines()[2][:16]) == (0, "**Both kernels t")
-    page, plots = tmp_path / "a/page.html", tmp_path / "plots"
+    page, plots = tmp_path / "page.html", tmp_path / "plots"
     assert run(now, "--experiment", small.folder, "--html", page, "--plots", plots)[:2] == (0, "")
     assert page.read_text().startswith("<!doctype html>")
     assert sorted(p.name for p in plots.iterdir()) == [
@@ -347,7 +347,7 @@ def test_evidence_from_a_target_is_called_by_its_host_and_recorded_evidence_by_i
     twice = gather(loaded, [("a.json", here), ("b.json", here)]).evidence
     assert [name for name, _ in twice] == ["Some CPU, a", "Some CPU, b"]
     bare = evidence(loaded, grounds, host=Host(system={}, software={}, no_gpu="gone"))
-    assert gather(loaded, [("x.json", bare)]).evidence[0][0] == "this run"
+    assert gather(loaded, [("x.json", bare)]).evidence[0][0] == "this replay"
     assert gather(loaded).evidence[0][0] == "cpu"
 
 
@@ -372,3 +372,14 @@ def test_two_hosts_with_equal_cells_are_one_column(loaded: Loaded) -> None:
     failing = evidence(loaded, {"interpreter": ground(loaded, {"with-skill/01": UNCOMPILABLE})})
     found = columns((("a", same), ("b", equal), ("c", failing)))
     assert [column.title for column in found] == ["interpreter (a, b)", "interpreter (c)"]
+
+
+def test_why_there_is_no_gpu_is_said_once(small: Small) -> None:
+    """The reason takes three lines, and stands with the host."""
+    loaded, why = small.load(), "NVML: no library libnvidia-ml.so.1"
+    gone = GroundReport(status="not-available", reason=why)
+    seen = evidence(loaded, {"device": gone, "interpreter": ground(loaded)})
+    seen = seen.model_copy(update={"host": seen.host.model_copy(update={"no_gpu": why})})
+    text = pull_request(gather(loaded, [("cpu", seen)]))
+    assert text.count("libnvidia") == 1
+    assert "not-available: no GPU here, for the reason given with the host" in text

@@ -32,7 +32,7 @@ def judgements(console: Console, verdict: Verdict) -> None:
             f"{ground.count(Judgement.REPRODUCED)}{of}",
             Text(f"{differ}{of}", BAD if differ else ""),
             f"{ground.count(Judgement.NOT_JUDGED)}{of}",
-            _ptx(ground),
+            _ptx(ground, of),
         )
     console.print(table)
     for name, candidate, recorded, replayed, cases, why in summary.differences(verdict):
@@ -59,13 +59,13 @@ def _alike(grounds: Sequence[GroundVerdict]) -> list[tuple[tuple[str, ...], Grou
     return [(tuple(ground.ground for ground in alike), alike[0]) for alike in found.values()]
 
 
-def _ptx(ground: GroundVerdict) -> Text:
+def _ptx(ground: GroundVerdict, of: str) -> Text:
     total = ground.ptx_same + ground.ptx_other
     if not total:
         return Text("")
     if not ground.ptx_other:
-        return Text(f"identical in all {total} cells", GOOD)
-    return Text(f"differs in {ground.ptx_other} of {total} cells", WARN)
+        return Text(f"identical in all {total} cells{of}", GOOD)
+    return Text(f"differs in {ground.ptx_other} of {total} cells{of}", WARN)
 
 
 def not_judged(console: Console, evidence: Evidence, verdict: Verdict) -> None:
@@ -76,7 +76,7 @@ def not_judged(console: Console, evidence: Evidence, verdict: Verdict) -> None:
         what = count(left.cells, "cell")
         if left.whole:
             what = "the whole ground" if status == "judged" else f"the whole ground, {status}"
-        lines.append(f"  {summary.title(left.grounds)}: {what}: {left.why}")
+        lines.append(f"  {summary.title(left.grounds)}: {what}: {summary.why_not_run(evidence, left.why)}")
     if not evidence.complete:
         lines.append("  the replay was cut short; cells that it did not reach are not judged")
     if lines:
