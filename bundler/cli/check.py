@@ -18,6 +18,7 @@ from bundler.experiment.check import experiments_below
 from bundler.experiment.finding import Checked, Finding, Severity
 from bundler.experiment.place import existing
 from bundler.model.plan import Deviation
+from bundler.report.terminal.lines import say
 from bundler.report.text import count, plain
 
 _NAME = "name proof/<category>/<kernel>, or a folder above"
@@ -43,8 +44,9 @@ def check(
         told = {"errors": errors, "experiments": [one.model_dump(mode="json") for one in checked]}
         typer.echo(json.dumps(told, indent=1))
     else:
+        out = console()
         for line in _lines(checked):
-            console().print(line)
+            say(out, line)
     if errors:
         raise typer.Exit(ExitCode.BAD_DATA)
 

@@ -9,7 +9,7 @@ SHORT = {
     "show": "List what is frozen, each with its sha256.",
     "env": "Print what this runtime is made of, as JSON.",
     "extract": "Write a bundle's files and candidates to a folder.",
-    "record": "Judge an experiment here and store the evidence.",
+    "record": "Run an experiment here and store the evidence.",
     "new": "Lay out an experiment.",
     "declare": "Write the sha256 of an experiment's files.",
     "check": "Say everything that an experiment lacks.",

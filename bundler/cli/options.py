@@ -52,12 +52,19 @@ ArchOption = Annotated[
 CandidateOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--candidate", help="Only this candidate, as with-skill/01, and the controls; may be repeated."
+        "--candidate",
+        metavar="NAME",
+        help="Only this candidate, as with-skill/01, and the controls; may be repeated.",
     ),
 ]
-CaseOption = Annotated[list[str] | None, typer.Option("--case", help="Only this case; may be repeated.")]
+CaseOption = Annotated[
+    list[str] | None, typer.Option("--case", metavar="NAME", help="Only this case; may be repeated.")
+]
 SeedOption = Annotated[
-    str, typer.Option("--seed", help="The inputs' seed: a number, or random for values nobody has seen.")
+    str,
+    typer.Option(
+        "--seed", metavar="NUMBER", help="The inputs' seed: a number, or random for values nobody has seen."
+    ),
 ]
 JobsOption = Annotated[
     int,

@@ -39,7 +39,7 @@ def record(
         bool, typer.Option("--replace", help="Replace evidence/NAME.json.gz where it is there already.")
     ] = False,
 ) -> None:
-    """Judge every cell on this host and store the evidence below the experiment's folder.
+    """Run every cell on this host and store the evidence below the experiment's folder.
 
     A ground whose controls misbehave is not stored: nothing is, and the exit code is 5.
     """

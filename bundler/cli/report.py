@@ -43,12 +43,16 @@ def report(
         str | None, typer.Option(help="The folder, tar or image that the evidence files are of.")
     ] = None,
     markdown: Annotated[
-        str | None, typer.Option(help="Markdown for a pull request; - is stdout, and the default.")
+        str | None,
+        typer.Option(metavar="FILE", help="Markdown for a pull request; - is stdout, and the default."),
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="One self-contained HTML file.")] = None,
-    plots: Annotated[Path | None, typer.Option(help="A folder for the charts as SVG and PNG files.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="One self-contained HTML file.")] = None,
+    plots: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="A folder for the charts as SVG and PNG files.")
+    ] = None,
     pages: Annotated[
-        Path | None, typer.Option(help="Write the generated pages of this experiment's folder again.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write the generated pages of this experiment's folder again."),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="With --pages: write nothing, exit with 1 where one is stale.")

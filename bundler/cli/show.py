@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +23,7 @@ from bundler.experiment.load import Loaded
 from bundler.files import cannot_write, filling, write_below
 from bundler.host import probe_host
 from bundler.model.experiment import Candidate, Ground, Language
+from bundler.report.summary import title
 from bundler.report.terminal.lines import say
 from bundler.report.text import count, plain
 
@@ -45,10 +47,18 @@ def show(
         out.print(_facts(loaded, base))
         _arms(out, loaded)
         for name, evidence in loaded.recorded:
-            grounds = ", ".join(evidence.grounds)
+            grounds = ", ".join(_alike(evidence.grounds))
             say(out, Text(plain(f"recorded {name}: {evidence.started}, {grounds}")))
         if not loaded.recorded:
             out.print(Text("no recorded evidence", "yellow"))
+
+
+def _alike(grounds: Iterable[str]) -> list[str]:
+    """Architectures as one: ``compile sm_75 80 86``."""
+    found: dict[str, list[str]] = {}
+    for ground in grounds:
+        found.setdefault(ground.partition(":")[0], []).append(ground)
+    return [title(names) for names in found.values()]
 
 
 def _facts(loaded: Loaded, base: str) -> Table:

@@ -39,7 +39,8 @@ def verify(
     time: options.TimeOption = False,
     slow: options.SlowOption = False,
     json_: Annotated[
-        str | None, typer.Option("--json", help="Write the evidence to this file; - is stdout.")
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Write the evidence to this file; - is stdout."),
     ] = None,
     engine: Annotated[Engine, typer.Option(help="Where to run it.")] = Engine.AUTO,
     gpu: Annotated[bool, typer.Option("--gpu/--no-gpu", help="Use the GPU where there is one.")] = True,

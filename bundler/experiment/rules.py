@@ -113,8 +113,9 @@ def as_planned(
 ) -> Iterator[Finding]:
     """There is a plan, each deviation has a note, and each note a deviation."""
     if experiment.plan is None:
-        hint = "write plan: what was said before the run, and where"
-        yield warning(Rule.PLAN, "there is no plan, so no one can tell whether the run is as planned", hint)
+        hint = "write plan: what was said before the outputs were made, and where"
+        text = "there is no plan, so no one can tell whether the experiment was done as planned"
+        yield warning(Rule.PLAN, text, hint)
     yield from _said_beforehand(experiment)
     for deviation in deviations:
         if not deviation.noted:

@@ -276,7 +276,7 @@ ANALYSIS = """\
 
 ## The question
 
-TODO(author): what is asked, and what was expected before the run.
+TODO(author): what is asked, and what was expected before the outputs were made.
 
 ## What was done
 

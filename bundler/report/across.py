@@ -123,7 +123,7 @@ def not_run(named: Sequence[Named]) -> list[Unrun]:
         for group in summary.groups(evidence):
             if group.report.status != "judged":
                 why = summary.why_not_run(evidence, group.report.reason or "")
-                found.append(Unrun(host, group.title, 0, f"{group.report.status}: {why}"))
+                found.append(Unrun(host, group.title, 0, f"{group.report.status.replace('-', ' ')}: {why}"))
                 continue
             outcomes = [o for row in group.report.cells.values() for o in row.values()]
             reasons = Counter(o.detail or str(o.why) for o in outcomes if isinstance(o, NotRun))

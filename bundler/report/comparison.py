@@ -21,7 +21,7 @@ GOOD, BAD, DIM = "green", "bold red", "dim"
 def show(console: Console, across: AcrossHosts) -> None:
     """Hosts, counts a ground, every kind of difference with its explanation, result; in this order."""
     say(console, Text(across.experiment, "bold"))
-    console.print(_hosts(across.hosts))
+    _hosts(console, across.hosts)
     console.print()
     console.print(_counts(across))
     for group in _groups(across):
@@ -52,7 +52,23 @@ def result(across: AcrossHosts) -> Text:
 # --- hosts -----------------------------------------------------------------------------------------------
 
 
-def _hosts(hosts: Sequence[Column]) -> Table:
+_ANY = 10_000
+"""Columns: more than any table takes."""
+
+
+def _hosts(console: Console, hosts: Sequence[Column]) -> None:
+    """Side by side where every name fits into it whole; else below each other."""
+    table = _beside(hosts)
+    if console.measure(table, options=console.options.update(max_width=_ANY)).maximum <= console.width:
+        console.print(table)
+        return
+    for host in hosts:
+        say(console, Text.assemble((host.label, "bold"), f"  {plain(_machine(host))}"))
+        for line in (plain(host.source), plain(_versions(host)), _replay(host)):
+            say(console, Text(f"   {line}", DIM))
+
+
+def _beside(hosts: Sequence[Column]) -> Table:
     rows = Table.grid(padding=(0, 2))
     for _ in range(3):
         rows.add_column(overflow="fold")

@@ -19,6 +19,7 @@ from bundler.judge.statistics import (
 from bundler.judge.statistics import share as share_of
 from bundler.model.experiment import Ground
 from bundler.report.across import Facts
+from bundler.report.text import count
 
 
 def share(found: Share | None) -> str:
@@ -81,6 +82,13 @@ def _uncounted(ground: Ground) -> str:
     return notes.get(ground, "")
 
 
+def _said(found: Share | None, ground: Ground) -> str:
+    if found is None:
+        return "not run"
+    spread = f"{100 * found.low:.0f} to {100 * found.high:.0f} %"
+    return f"{found.passed} of {count(found.runs, 'run')} {_did(ground)} every case (95 % interval: {spread})"
+
+
 def _did(ground: Ground) -> str:
     return "compiled in" if ground is Ground.COMPILE else "passed"
 
@@ -94,7 +102,7 @@ def lines(facts: Facts) -> list[str]:
     except UnavailableError as error:
         return [f"Not computed: {error.problem}; {error.hint}"]
     counted = [
-        f"{arm.arm}, {ground}{_uncounted(ground)}: {share(found)} runs {_did(ground)} every case"
+        f"{arm.arm}, {ground}{_uncounted(ground)}: {_said(found, ground)}"
         for arm in arms
         for ground, found in arm.shares.items()
     ]

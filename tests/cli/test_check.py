@@ -25,8 +25,8 @@ def test_a_sound_experiment_passes() -> None:
     assert result.exit_code == ExitCode.OK
     assert result.stdout.splitlines() == [
         str(SOUND),
-        "  warning  plan: there is no plan, so no one can tell whether the run is as planned",
-        "           → write plan: what was said before the run, and where",
+        "  warning  plan: there is no plan, so no one can tell whether the experiment was done as planned",
+        "           → write plan: what was said before the outputs were made, and where",
         "1 experiment, 0 errors, 1 warning",
     ]
 
@@ -118,3 +118,10 @@ def test_freeze_says_that_check_finds_errors(small: Small) -> None:
     assert errors > 0
     assert f"below the minimum bar: {errors} errors" in frozen.stderr
     assert f"bundler check {folder}" in frozen.stderr
+
+
+def test_a_line_that_is_too_long_goes_on_further_in() -> None:
+    result = CliRunner().invoke(app, ["check", str(SOUND)], env={"COLUMNS": "80"})
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[2] == "      was done as planned"

@@ -113,3 +113,9 @@ def test_a_bundle_names_the_base_that_it_stands_on(small: Small, tmp_path: Path)
 
 def test_a_bundle_has_it_too() -> None:
     assert "bundler/cli/contents.py" in {entry.path for entry in replayer_entries()}
+
+
+def test_architectures_are_told_as_one() -> None:
+    row_max = Path(__file__).parents[2] / "proof/portability/row-max"
+    shown = CliRunner().invoke(app, ["show", str(row_max)], env={"COLUMNS": "160"})
+    assert shown.output.splitlines()[-1].endswith(", compile sm_75 80 86 89 90 100 120, interpreter")

@@ -153,7 +153,7 @@ def test_what_was_recorded_without_is_not_judged_with(slow: Small) -> None:
 def test_nothing_but_slow_cells_is_nothing_judged(slow: Small) -> None:
     code, said = _run("verify", slow.write(), "--ground", "interpreter", "--case", "n=100")
     assert code == 4
-    assert "the whole ground, not-available: no cell was run: slow on the interpreter: --slow runs it" in said
+    assert "the whole ground, not available: no cell was run: slow on the interpreter: --slow runs it" in said
 
 
 @pytest.mark.parametrize("arguments", [(), ("--json",)])

@@ -80,3 +80,10 @@ def test_a_stranger_forges_nothing(small: Small) -> None:
     assert [c for c in text if c != "\n" and not c.isprintable()] == []
     assert "[bold]forged" in text
     assert not any(line.startswith("AGREE") for line in text.splitlines())
+
+
+def test_no_name_is_broken_where_the_table_does_not_fit(small: Small) -> None:
+    found = [(f"a/folder/with/a/long/name/{name}", one) for name, one in hosts(small.load())]
+    for width in (80, 160):
+        text = printed(found, width)
+        assert [name for name, _ in found if name not in text] == []

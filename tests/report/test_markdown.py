@@ -382,4 +382,4 @@ def test_why_there_is_no_gpu_is_said_once(small: Small) -> None:
     seen = seen.model_copy(update={"host": seen.host.model_copy(update={"no_gpu": why})})
     text = pull_request(gather(loaded, [("cpu", seen)]))
     assert text.count("libnvidia") == 1
-    assert "not-available: no GPU here, for the reason given with the host" in text
+    assert "not available: no GPU here, for the reason given with the host" in text

@@ -23,8 +23,8 @@ def _facts(small: Small, outcomes: dict[str, Any] | None = None, **fields: Any) 
 def test_every_arm_has_its_interval_and_every_pair_its_test(small: Small) -> None:
     said = runs.lines(_facts(small, {"without-skill/01": WRONG_VALUES}))
     assert said == [
-        "without-skill, device: 0 of 1 (0 to 79 %) runs passed every case",
-        "with-skill, device: 1 of 1 (21 to 100 %) runs passed every case",
+        "without-skill, device: 0 of 1 run passed every case (95 % interval: 0 to 79 %)",
+        "with-skill, device: 1 of 1 run passed every case (95 % interval: 21 to 100 %)",
         "with-skill against without-skill, device: 1 of 1 against 0 of 1: more with it, too few runs to tell "
         "(Fisher's exact p = 1). No outcome of 1 and 1 runs could have been told from chance "
         "(p = 1 at best).",

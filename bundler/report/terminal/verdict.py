@@ -75,7 +75,9 @@ def not_judged(console: Console, evidence: Evidence, verdict: Verdict) -> None:
         status = evidence.grounds[left.grounds[0]].status
         what = count(left.cells, "cell")
         if left.whole:
-            what = "the whole ground" if status == "judged" else f"the whole ground, {status}"
+            what = (
+                "the whole ground" if status == "judged" else f"the whole ground, {status.replace('-', ' ')}"
+            )
         lines.append(f"  {summary.title(left.grounds)}: {what}: {summary.why_not_run(evidence, left.why)}")
     if not evidence.complete:
         lines.append("  the replay was cut short; cells that it did not reach are not judged")
