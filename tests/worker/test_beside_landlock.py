@@ -13,16 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from bundler.worker import landlock
-from tests.worker.test_sandbox import LIBC, X86_64, _confined, _syscall
+from tests.worker.test_sandbox import LANDLOCK, LIBC, REPLAYER, X86_64, _confined, _syscall
 
-pytestmark = [
-    X86_64,
-    pytest.mark.skipif(
-        landlock.version() < landlock.SCOPES_VERSION, reason="this kernel confines no replayer"
-    ),
-]
-BOTH = pytest.mark.parametrize("confines", [False, True], ids=["worker", "replayer"])
+pytestmark = [X86_64, LANDLOCK]
+BOTH = pytest.mark.parametrize("limits", [{}, REPLAYER], ids=["worker", "replayer"])
 _GET_FLAGS, _SET_FLAGS, _SET_VERSION, _GET_ALL, _SET_ALL = (
     0x80086601, 0x40086602, 0x40087602, 0x801C581F, 0x401C5820,
 )  # fmt: skip
@@ -55,23 +49,23 @@ CHANGES: dict[str, Callable[[int], object]] = {
 @BOTH
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_file_that_is_open_for_reading_is_not_changed(
-    name: str, confines: bool, theirs: int, tmp_path: Path
+    name: str, limits: dict[str, object], theirs: int, tmp_path: Path
 ) -> None:
-    said = _confined(lambda: CHANGES[name](theirs), tmp_path, limits={"confines": confines})[0]
+    said = _confined(lambda: CHANGES[name](theirs), tmp_path, limits=limits)[0]
     assert said == "Operation not permitted"
 
 
 @BOTH
-def test_a_folder_is_not_watched(confines: bool, tmp_path: Path) -> None:
+def test_a_folder_is_not_watched(limits: dict[str, object], tmp_path: Path) -> None:
     folder = os.open(tmp_path, os.O_RDONLY)
     watch = partial(fcntl.fcntl, folder, fcntl.F_NOTIFY, fcntl.DN_CREATE)
-    said = _confined(watch, tmp_path, limits={"confines": confines})[0]
+    said = _confined(watch, tmp_path, limits=limits)[0]
     os.close(folder)
     assert said == "Operation not permitted"
 
 
 @BOTH
-def test_other_ioctls_are_left(confines: bool, tmp_path: Path) -> None:
+def test_other_ioctls_are_left(limits: dict[str, object], tmp_path: Path) -> None:
     """A pipe is asked how much it has, and a file is no terminal."""
     read, write = os.pipe()
     os.write(write, b"12345")
@@ -80,13 +74,13 @@ def test_other_ioctls_are_left(confines: bool, tmp_path: Path) -> None:
         assert struct.unpack("<i", fcntl.ioctl(read, 0x541B, bytes(4)))[0] == 5
         assert not os.isatty(read)
 
-    assert _confined(attempt, tmp_path, limits={"confines": confines})[0] == "done"
+    assert _confined(attempt, tmp_path, limits=limits)[0] == "done"
     os.close(read)
     os.close(write)
 
 
 @BOTH
-def test_what_is_attached_to_a_closed_file_is_not_read(confines: bool, tmp_path: Path) -> None:
+def test_what_is_attached_to_a_closed_file_is_not_read(limits: dict[str, object], tmp_path: Path) -> None:
     """A browser attaches where a file came from. Copying libraries take this answer for a file system's."""
     closed = tmp_path / "closed"
     work = tmp_path / "work"
@@ -97,18 +91,18 @@ def test_what_is_attached_to_a_closed_file_is_not_read(confines: bool, tmp_path:
     except OSError:
         pytest.skip("this file system keeps no attributes")
     for attempt in (lambda: os.getxattr(closed, "user.origin"), lambda: os.listxattr(closed)):
-        said = _confined(attempt, work, limits={"confines": confines})[0]
+        said = _confined(attempt, work, limits=limits)[0]
         assert said == "Operation not supported"
 
 
 @BOTH
-def test_a_message_queue_of_the_user_stays(confines: bool, tmp_path: Path) -> None:
+def test_a_message_queue_of_the_user_stays(limits: dict[str, object], tmp_path: Path) -> None:
     name = f"bundler-test-{os.getpid()}".encode()
     queue = LIBC.syscall(240, name, os.O_CREAT | os.O_RDWR, 0o600, None)
     if queue < 0:
         pytest.skip(f"no message queue here: {os.strerror(ctypes.get_errno())}")
     os.close(queue)
-    said = _confined(_syscall(241, name), tmp_path, limits={"confines": confines})[0]
+    said = _confined(_syscall(241, name), tmp_path, limits=limits)[0]
     assert LIBC.syscall(241, name) == 0  # it was still there
     assert said == "Operation not permitted"
 
@@ -120,19 +114,18 @@ def _listens(name: str) -> None:
 
 
 @BOTH
-def test_nobody_listens_under_an_abstract_name(confines: bool, tmp_path: Path) -> None:
+def test_nobody_listens_under_an_abstract_name(limits: dict[str, object], tmp_path: Path) -> None:
     """Programs of the user would connect there, and Landlock holds none of those."""
     name = f"\0bundler-test-{os.getpid()}"
-    limits: dict[str, object] = {"confines": confines}
     assert _confined(lambda: _listens(name), tmp_path, limits=limits)[0] == "Operation not permitted"
-    limits["anonymous_files"] = True  # CUDA's driver binds one
-    assert _confined(lambda: _listens(name), tmp_path, limits=limits)[0] == "done"
+    on_a_device = {**limits, "anonymous_files": True}  # CUDA's driver binds one
+    assert _confined(lambda: _listens(name), tmp_path, limits=on_a_device)[0] == "done"
 
 
 @BOTH
 @pytest.mark.parametrize(
     "call", [(103, 10, None, 0), (447, 0)], ids=["the kernel's messages", "memfd_secret"]
 )
-def test_other_calls(call: tuple[int, ...], confines: bool, tmp_path: Path) -> None:
-    said = _confined(_syscall(*call), tmp_path, limits={"confines": confines})[0]
+def test_other_calls(call: tuple[int, ...], limits: dict[str, object], tmp_path: Path) -> None:
+    said = _confined(_syscall(*call), tmp_path, limits=limits)[0]
     assert said == "Operation not permitted"
