@@ -33,7 +33,7 @@ def test_it_reaches_the_request_and_the_bundler_inside(tmp_path: Path) -> None:
     [
         (("device",), False, "the experiment names no cells"),
         (("compile:sm_90",), True, "the device ground, which was not asked for"),
-        (("nothing",), True, "which did not run here"),
+        (("nothing",), True, "on the device, where none ran here"),
         (("device",), True, "none of the cells that the experiment names"),
     ],
 )
