@@ -22,7 +22,9 @@ class NotApart(Exception):
 
 def command() -> list[str]:
     """What precedes a command that is to be the first process of its own namespace. Raises NotApart."""
-    unshare = shutil.which("unshare")
+    # It is started from elsewhere than the caller's folder, which may be a stranger's too.
+    absolute = filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep))
+    unshare = shutil.which("unshare", path=os.pathsep.join(absolute))
     if unshare is None:
         raise NotApart("there is no unshare (of util-linux) here to make a namespace with")
     start = [unshare, *(() if os.getuid() == 0 else _AS_USER), *_UNSHARE, "--"]

@@ -80,6 +80,20 @@ def test_why_there_is_none(
     assert said in str(refused.value)
 
 
+@pytest.mark.parametrize("entry", ["", ".", "bin"])
+def test_an_unshare_of_the_current_folder_is_none(
+    entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / entry
+    folder.mkdir(exist_ok=True)
+    _unshare(folder, f"touch {tmp_path}/ran; exit 1")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", entry)
+    with pytest.raises(apart.NotApart, match="there is no unshare"):
+        apart.command()
+    assert not (tmp_path / "ran").exists()
+
+
 @pytest.mark.parametrize(("version", "needed"), [(0, False), (1, True), (5, True), (6, False), (7, False)])
 def test_which_kernels_take_one(version: int, needed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without any Landlock a namespace would not help: nothing keeps the files."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +42,27 @@ def test_what_is_put_is_found_again(cache: Path) -> None:
     assert Path(paths[0]).read_bytes() == b"\x00bytes"
     assert Path(paths[1]).read_text(encoding="utf-8") == "a text \u00e9"
     assert [path for path, _, _ in os.walk(cache)] == [str(cache), str(Path(paths[0]).parent)]
+
+
+def test_no_file_is_seen_half_written(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread of a candidate looks at the moment that a file has been opened for writing."""
+    manager = get_cache_manager("00ff")
+    manager.put(b"old", "kernel.cubin")
+    seen: list[bytes] = []
+    write = Path.write_bytes
+
+    def slow(path: Path, data: bytes) -> int:
+        write(path, data[:1])
+        looking = threading.Thread(
+            target=lambda: seen.append(Path(manager.get_file("kernel.cubin")).read_bytes())
+        )
+        looking.start()
+        looking.join()
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", slow)
+    path = manager.put(b"new", "kernel.cubin")
+    assert (seen, Path(path).read_bytes()) == ([b"old"], b"new")
 
 
 @LANDLOCK
