@@ -32,7 +32,7 @@ NOBODY = 65534
 _WARDEN = ("-m", warden.MODULE)
 _DAY_S = 86400
 _GONE_S = 90
-"""How long a warden may take to end: longer than it waits itself for what it killed."""
+"""How long a namespace may take to end: longer than its warden waits for what it killed."""
 _PASSED_ON = (
     *PASSED_ON, "VIRTUAL_ENV", "PYTHONHOME", "PYTHONUTF8", "LANG", "LANGUAGE", "TZ", "container",
 )  # fmt: skip
@@ -77,7 +77,7 @@ def confined(request: Request, places: Places) -> Iterator[Started]:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stderr.close()  # a full one, which nobody reads any more, would keep the warden from ending
-        _wait(process)
+        _wait(process, apart=bool(order.confinement["apart"]))
         reason = process.stdout.read().decode(errors="replace").strip()
         started.close_pipes()
     if reason:
@@ -92,10 +92,11 @@ def _before(order: warden.Order) -> list[str]:
         raise NotConfined(f"signals: {warden.lacks_scopes()}, or a namespace: {reason}") from None
 
 
-def _wait(process: subprocess.Popen[bytes]) -> None:
-    """Not for ever: a namespace ends with its last process, which may wait for a driver for as long."""
+def _wait(process: subprocess.Popen[bytes], *, apart: bool) -> None:
+    """For a namespace not for ever: it ends with its last process, which may wait for a driver for as long.
+    Without one, what a killed warden has not ended yet would go on."""
     try:
-        process.wait(_GONE_S)
+        process.wait(_GONE_S if apart else None)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -87,7 +87,7 @@ _TRUNCATED_OR_UNUSED = (_O_TRUNC, _O_TRUNC | 3, 3)
 right to write then, and before version 3 truncates any file of the user."""
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _OF_FILE_SYSTEMS = (ord("f"), ord("X"), ord("v"), 0x94, 0xF5, ord("r"), ord("o"), 0xBC, 0xCF)
-"""Types of ioctl: attributes, versions, fs-verity, Btrfs' subvolumes; FAT's, OCFS2's, bcachefs' and CIFS' own.
+"""Types of ioctl: attributes, versions, fs-verity, Btrfs' subvolumes; those of FAT, OCFS2, bcachefs and CIFS.
 They change what is open for reading only, and Landlock has a right for devices' alone."""
 _NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 

@@ -125,10 +125,18 @@ def test_the_order_says_that_it_is_apart(tmp_path: Path, monkeypatch: pytest.Mon
         assert confined._order(Request(device=False), places).confinement["apart"] == bool(reason)
 
 
-def test_a_warden_that_does_not_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warden_without_a_namespace_is_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it takes to hear that it is to end: what it holds would go on without it."""
+    monkeypatch.setattr(confined, "_GONE_S", 0.1)
+    process = subprocess.Popen(["sh", "-c", "sleep 1; exit 5"])
+    confined._wait(process, apart=False)
+    assert process.returncode == 5
+
+
+def test_a_namespace_that_does_not_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confined, "_GONE_S", 0.2)
     process = subprocess.Popen(["sleep", "600"])
     begun = time.monotonic()
-    confined._wait(process)
+    confined._wait(process, apart=True)
     assert process.returncode == -9
     assert time.monotonic() - begun < 60
