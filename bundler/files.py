@@ -26,24 +26,24 @@ class NotAFile(OSError):
     """What is there is a folder, a pipe, a device or a socket; ``strerror`` says which."""
 
 
-def open_regular(path: Path) -> BufferedReader:
-    """Open a file that a stranger may have left. Raises OSError; NotAFile for what is none.
+def open_regular(path: Path, *, follow: bool = True) -> BufferedReader:
+    """Open a file that a stranger may have left; with ``follow`` a link to one too. Raises OSError; NotAFile
+    for what is none.
 
     A plain open would wait on a pipe for ever, and a device need not have an end.
     """
-    _check_regular(path.stat().st_mode)
-    found = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    try:
-        _check_regular(os.fstat(found).st_mode)  # it may have been exchanged since
-        return os.fdopen(found, "rb")
-    except BaseException:
-        os.close(found)
-        raise
+    _check_regular(path.stat(follow_symlinks=follow).st_mode)
+    flags = os.O_NONBLOCK | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
+    with contextlib.ExitStack() as opened:
+        stream = opened.enter_context(open(path, "rb", opener=lambda name, own: os.open(name, own | flags)))
+        _check_regular(os.fstat(stream.fileno()).st_mode)  # it may have been exchanged since
+        opened.pop_all()
+        return stream
 
 
-def read_at_most(path: Path, most: int) -> bytes:
-    """A regular file's bytes, of a longer one ``most`` and one more. Raises as ``open_regular``."""
-    with open_regular(path) as stream:
+def read_at_most(path: Path, most: int, *, follow: bool = True) -> bytes:
+    """A regular file's bytes, of a longer one ``most`` and one more. As ``open_regular``."""
+    with open_regular(path, follow=follow) as stream:
         return stream.read(most + 1)
 
 
@@ -57,6 +57,8 @@ def _kind(mode: int) -> str:
         return "a folder"
     if stat.S_ISFIFO(mode):
         return "a pipe"
+    if stat.S_ISLNK(mode):
+        return "a link"
     return "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
@@ -130,15 +132,13 @@ def filling(folder: Path, *, parents: bool = False) -> Iterator[None]:
 
     The folder above has to be there, unless ``parents``. Raises OSError.
     """
-    with interrupts.undoing():
+    with interrupts.undoing(), contextlib.ExitStack() as undone:
         made = [above for above in (folder, *folder.parents) if not above.exists()]
         before = set() if made else set(folder.iterdir())
-        try:
-            folder.mkdir(parents=parents, exist_ok=True)
-            yield
-        except BaseException:
-            _emptied(folder, before, made)
-            raise
+        undone.callback(_emptied, folder, before, made)
+        folder.mkdir(parents=parents, exist_ok=True)
+        yield
+        undone.pop_all()
 
 
 def _emptied(folder: Path, before: Collection[Path], made: Sequence[Path]) -> None:

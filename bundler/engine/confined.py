@@ -77,7 +77,7 @@ def confined(request: Request, places: Places) -> Iterator[Started]:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stderr.close()  # a full one, which nobody reads any more, would keep the warden from ending
-        _wait(process, apart=bool(order.confinement["apart"]))
+        _wait(process, in_namespace=bool(order.confinement["apart"]))
         reason = process.stdout.read().decode(errors="replace").strip()
         started.close_pipes()
     if reason:
@@ -92,11 +92,11 @@ def _before(order: warden.Order) -> list[str]:
         raise NotConfined(f"signals: {warden.lacks_scopes()}, or a namespace: {reason}") from None
 
 
-def _wait(process: subprocess.Popen[bytes], *, apart: bool) -> None:
+def _wait(process: subprocess.Popen[bytes], *, in_namespace: bool) -> None:
     """For a namespace not for ever: it ends with its last process, which may wait for a driver for as long.
     Without one, what a killed warden has not ended yet would go on."""
     try:
-        process.wait(_GONE_S if apart else None)
+        process.wait(_GONE_S if in_namespace else None)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -5,22 +5,19 @@ What it answers is held against what was asked, as a container's answer is.
 
 from __future__ import annotations
 
-import errno
 import os
 import select
-import stat
 import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
 from bundler.bundle.unpack import Parts, unpack_replayer
 from bundler.engine.inside import Lines
 from bundler.engine.process import Places, Start, Started
 from bundler.errors import BadBundle, BadEvidence, ExitCode, UnavailableError
 from bundler.experiment.parse import MAX_FILE_BYTES, parse_evidence
-from bundler.files import temporary_folder
+from bundler.files import NotAFile, read_at_most, temporary_folder
 from bundler.model.evidence import Evidence
 from bundler.replay.limits import END_S
 from bundler.replay.removal import remove
@@ -82,27 +79,18 @@ class _Answer:
     def read(self) -> Evidence | None:
         """What it wrote; None when that is nothing. Raises BadEvidence."""
         try:
-            with _regular(self.path) as stream:
-                data = stream.read(MAX_FILE_BYTES + 1)
+            data = read_at_most(self.path, MAX_FILE_BYTES, follow=False)
         except FileNotFoundError:
             return None
         except OSError as error:
+            why = "not a regular file" if isinstance(error, NotAFile) else error.strerror
             raise BadEvidence(
-                f"what {_NAME} left in place of its evidence cannot be read: {error.strerror}",
+                f"what {_NAME} left in place of its evidence cannot be read: {why}",
                 hint="do not trust this bundle",
             ) from None
         if len(data) > MAX_FILE_BYTES:
             raise BadEvidence(f"{_NAME} wrote over {MAX_FILE_BYTES} bytes", hint="do not trust this bundle")
         return parse_evidence(data, f"the answer of {_NAME}")
-
-
-def _regular(path: Path) -> BinaryIO:
-    """A stranger's file; he may have left a FIFO, on which a plain open waits, or a link to anywhere."""
-    found = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(found).st_mode):
-        os.close(found)
-        raise OSError(errno.EINVAL, "not a regular file")
-    return os.fdopen(found, "rb")
 
 
 def _followed(started: Started, lines: Lines) -> bool:

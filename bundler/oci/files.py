@@ -13,8 +13,6 @@ from pathlib import Path
 from bundler import interrupts
 from bundler.files import cannot_write
 
-__all__ = ["Writer", "cannot_write", "copy_region", "replacing", "sync_folder"]
-
 _COPY_BYTES = 1024 * 1024
 _KERNEL_COPY_BYTES = 1024 * 1024 * 1024
 _CANNOT_COPY = {errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM}
@@ -52,10 +50,9 @@ def replacing(path: Path, *, mode: int = 0o666, sync_name: bool = True) -> Itera
                     yield writer
                     os.fsync(writer.fileno())
                 temporary.replace(path)
-            except BaseException:
+            finally:
                 with contextlib.suppress(OSError):
                     temporary.unlink()
-                raise
             if sync_name:
                 sync_folder(path.parent)
         except OSError as error:

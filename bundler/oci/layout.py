@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bundler.digest import Digest
 from bundler.errors import BadBundle
-from bundler.files import read_at_most
+from bundler.files import cannot_write, read_at_most
 from bundler.oci.blob import Blob, Region, copy_blob, verify_blob
-from bundler.oci.files import cannot_write, replacing, sync_folder
+from bundler.oci.files import replacing, sync_folder
 from bundler.oci.image import Image
 from bundler.oci.layer import Layer
 from bundler.oci.manifest import LAYOUT_JSON, index_json, load_image

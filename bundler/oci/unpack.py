@@ -12,9 +12,9 @@ from pathlib import Path
 from bundler import interrupts
 from bundler.digest import Digest
 from bundler.errors import BadBundle, UsageError
+from bundler.files import cannot_write
 from bundler.names import MAX_FILES, check_names
 from bundler.oci.blob import open_stream, read_blob
-from bundler.oci.files import cannot_write
 from bundler.oci.layer import PLAIN, Layer
 from bundler.oci.stored_gzip import inflate
 from bundler.oci.tree import Entry

@@ -95,22 +95,31 @@ def run_all(
             if others:  # one failed: what the others would still find out is lost anyway
                 stop.set()
             for future in ended:
-                future.result()
-        except KeyboardInterrupt:
+                _raise(future.exception())
+        except (KeyboardInterrupt, _Broken, MemoryError) as error:
             stop.set()
             kill()
-            raise
-        except BaseException as error:
-            if isinstance(error, Exception) and not isinstance(error, MemoryError):
+            if isinstance(error, KeyboardInterrupt):
                 raise
-            stop.set()
-            kill()
             raise _broken(error) from None
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _broken(error: BaseException) -> UnavailableError:
+class _Broken(Exception):
+    """What is no ``Exception`` ended a task, as a panic in a library's native code; ``str`` is its text."""
+
+
+def _raise(error: BaseException | None) -> None:
+    """Pass on what a task raised, if anything."""
+    if error is None:
+        return
+    if isinstance(error, (Exception, KeyboardInterrupt)):
+        raise error
+    raise _Broken(str(error) or type(error).__name__)
+
+
+def _broken(error: Exception) -> UnavailableError:
     told = str(error)[:300] or type(error).__name__
     return UnavailableError(
         f"the judge's own process failed: {told}",

@@ -270,10 +270,10 @@ def _become(order: Order, stdin: int, say: int, asked: int) -> NoReturn:
         sandbox.prctl(sandbox.PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == asked:
             _execute(order)
-    except BaseException as reason:  # noqa: BLE001 (a fork of the warden must not go on as a second one)
+    except (Refused, OSError, ValueError, TypeError, MemoryError) as reason:
         os.write(say, str(reason).encode(errors="replace")[:1000] or b"no reason given")
     finally:
-        os._exit(1)
+        os._exit(1)  # whatever it was: a fork of the warden must not go on as a second one
 
 
 def _change_user(user: int | None) -> None:

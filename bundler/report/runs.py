@@ -26,7 +26,11 @@ def share(found: Share | None) -> str:
     """``3 of 3 (44 to 100 %)``: runs that passed, and Wilson's interval."""
     if found is None:
         return "not run"
-    return f"{found.passed} of {found.runs} ({100 * found.low:.0f} to {100 * found.high:.0f} %)"
+    return f"{found.passed} of {found.runs} ({_spread(found)})"
+
+
+def _spread(found: Share) -> str:
+    return f"{100 * found.low:.0f} to {100 * found.high:.0f} %"
 
 
 def sentence(arms: Sequence[ArmRuns], contrast: Contrast) -> str:
@@ -85,8 +89,8 @@ def _uncounted(ground: Ground) -> str:
 def _said(found: Share | None, ground: Ground) -> str:
     if found is None:
         return "not run"
-    spread = f"{100 * found.low:.0f} to {100 * found.high:.0f} %"
-    return f"{found.passed} of {count(found.runs, 'run')} {_did(ground)} every case (95 % interval: {spread})"
+    did = f"{count(found.runs, 'run')} {_did(ground)} every case"
+    return f"{found.passed} of {did} (95 % interval: {_spread(found)})"
 
 
 def _did(ground: Ground) -> str:

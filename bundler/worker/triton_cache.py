@@ -16,7 +16,7 @@ from triton import knobs
 from triton.runtime.cache import FileCacheManager
 
 
-class CacheInPlace(FileCacheManager):  # type: ignore[misc]
+class CacheWithoutMoves(FileCacheManager):  # type: ignore[misc]
     """Triton's own, but for how a file comes to be."""
 
     def put(self, data: Any, filename: str, binary: bool = True) -> str:
@@ -30,4 +30,4 @@ class CacheInPlace(FileCacheManager):  # type: ignore[misc]
 
 def install() -> None:
     """Have Triton use it in this process, and in those that are forked from it."""
-    knobs.cache.manager_class = CacheInPlace
+    knobs.cache.manager_class = CacheWithoutMoves

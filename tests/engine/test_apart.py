@@ -129,7 +129,7 @@ def test_a_warden_without_a_namespace_is_not_killed(monkeypatch: pytest.MonkeyPa
     """However long it takes to hear that it is to end: what it holds would go on without it."""
     monkeypatch.setattr(confined, "_GONE_S", 0.1)
     process = subprocess.Popen(["sh", "-c", "sleep 1; exit 5"])
-    confined._wait(process, apart=False)
+    confined._wait(process, in_namespace=False)
     assert process.returncode == 5
 
 
@@ -137,6 +137,6 @@ def test_a_namespace_that_does_not_end_is_not_waited_for(monkeypatch: pytest.Mon
     monkeypatch.setattr(confined, "_GONE_S", 0.2)
     process = subprocess.Popen(["sleep", "600"])
     begun = time.monotonic()
-    confined._wait(process, apart=True)
+    confined._wait(process, in_namespace=True)
     assert process.returncode == -9
     assert time.monotonic() - begun < 60
