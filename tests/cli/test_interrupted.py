@@ -66,6 +66,7 @@ def ends_well(folder: Path, process: subprocess.Popen[bytes]) -> bool:
     return process.returncode == ExitCode.INTERRUPTED
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("target", [f"proof/{ID}", pytest.param("x.tar", marks=pytest.mark.slow)])

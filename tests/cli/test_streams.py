@@ -173,6 +173,7 @@ def test_a_replay_that_is_ended_leaves_what_it_had(slow: Small, number: signal.S
     _left(slow)
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_harness_that_never_answers_does_not_hold_an_interrupt(
@@ -228,6 +229,7 @@ def _on_a_terminal(arguments: list[str], cwd: Path) -> str:
     return written.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_the_bar_is_gone_before_the_report(small: Small) -> None:
     """Two grounds have two bars, which are wiped by moving the cursor up: not over what was printed."""

@@ -60,9 +60,10 @@ def options(watch: Watch | None = None, said: list[str] | None = None, *, own: b
     return Options(engine=Engine.HOST, gpu=False, watch=watch or Watch(), say=say, own_replayer=own)
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture(params=[WAYS[0], pytest.param(NAMESPACE, marks=[*WAYS[1].marks, pytest.mark.slow])])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How a confined replayer's signals are kept inside."""
+    """How a confined replayer's signals are kept inside. A whole replayer in a namespace is among the slow
+    tests; a warden in one is not."""
     if request.param == NAMESPACE:
         leave_to_a_namespace(monkeypatch)
     return str(request.param)

@@ -101,6 +101,7 @@ def test_which_kernels_take_one(version: int, needed: bool, monkeypatch: pytest.
     assert bool(warden.lacks_scopes()) == needed
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_without_one_the_installed_replayer_judges(
     archive: Callable[[Sequence[Entry]], Archive], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -53,6 +53,7 @@ def test_the_same_files_run_in_a_process_of_their_own(
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("way")
 def test_another_replayer_is_run_confined(
     archive: Callable[[Sequence[Entry]], Archive], temporary: Path, monkeypatch: pytest.MonkeyPatch

@@ -78,6 +78,7 @@ def test_without_the_gpu_the_device_is_left_out_and_that_is_said(recorded: Recor
         assert replayed.notes == ("the device ground was left out: --no-gpu",)
 
 
+@pytest.mark.slow
 def test_an_outcome_that_was_recorded_otherwise_differs(checkout: Small) -> None:
     file = checkout.folder / "evidence/host.json"
     value = json.loads(file.read_bytes())
@@ -91,6 +92,7 @@ def test_an_outcome_that_was_recorded_otherwise_differs(checkout: Small) -> None
         assert code(replayed) == 1
 
 
+@pytest.mark.slow
 def test_a_kernel_that_was_swapped_with_every_digest_differs(checkout: Small) -> None:
     """One who corrects all digests gets past the list, and not past the replay."""
     wrong = checkout.folder / "controls/control-wrong.py"

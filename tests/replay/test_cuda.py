@@ -81,6 +81,7 @@ def _both(folder: Path) -> Toy:
     return toy
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_both_languages_in_one_experiment(tmp_path: Path) -> None:
     pytest.importorskip("cuda.bindings.nvrtc")

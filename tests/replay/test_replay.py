@@ -29,6 +29,7 @@ def _replay(loaded: Loaded, watch: Watch, **changes: object) -> Evidence:
     return replay(loaded, request, watch)
 
 
+@pytest.mark.slow
 def test_one_case_dies_and_no_other_is_lost(loaded: Loaded) -> None:
     steps: list[Step] = []
     evidence = _replay(loaded, Watch(step=steps.append))

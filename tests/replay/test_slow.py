@@ -74,6 +74,7 @@ def test_they_are_compiled_all_the_same(slow: Small) -> None:
     assert isinstance(evidence.grounds["compile:sm_90"].cells[ANSWER]["n=100"], Passed)
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_slow_to_compile(slow: Small) -> None:
     slow.declared["cases"][1]["slow"] = ["compile"]
