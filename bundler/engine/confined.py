@@ -78,10 +78,13 @@ def confined(request: Request, places: Places) -> Iterator[Started]:
         assert process.stderr is not None
         process.stderr.close()  # a full one, which nobody reads any more, would keep the warden from ending
         _wait(process, in_namespace=bool(order.confinement["apart"]))
-        reason = process.stdout.read().decode(errors="replace").strip()
+        said = process.stdout.read().decode(errors="replace")
         started.close_pipes()
+    taken, _, reason = said.partition("\n")
+    if taken != warden.TAKEN:
+        raise NotConfined(f"what was to confine it ended with {process.returncode} before it began")
     if reason:
-        raise NotConfined(reason)
+        raise NotConfined(reason.strip())
 
 
 def _before(order: warden.Order) -> list[str]:

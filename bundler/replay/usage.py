@@ -50,18 +50,38 @@ def bytes_below(folder: str, most: int = sys.maxsize) -> int:
 
     What he deleted and holds open is not seen. Raises Hidden.
     """
-    total, waiting = 0, [folder]
+    top = os.path.realpath(folder)
+    total, waiting = 0, [top]
     while waiting:
         path = waiting.pop()
-        with _counted(), os.scandir(path) as entries:
+        with _counted(), _opened(path, top) as opened, os.scandir(opened) as entries:
             for entry in entries:
                 with _counted():
                     total += max(entry.stat(follow_symlinks=False).st_blocks * 512, _ENTRY_BYTES)
                     if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
+                        waiting.append(f"{path}/{entry.name}")
                 if total > most:
                     return total
     return total
+
+
+@contextlib.contextmanager
+def _opened(path: str, top: str) -> Iterator[int]:
+    """A folder in ``top``, by descriptor. Raises FileNotFoundError where a link was put in its way."""
+    opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if not f"{_where(opened) or path}/".startswith(f"{top}/"):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _where(opened: int) -> str:
+    """The path that the kernel knows it by; empty without /proc."""
+    with contextlib.suppress(OSError):
+        return os.readlink(f"/proc/self/fd/{opened}")  # noqa: PTH115 (as text)
+    return ""
 
 
 @contextlib.contextmanager

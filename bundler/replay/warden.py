@@ -3,7 +3,7 @@
 ``python -m bundler.replay.warden``. The asker writes an Order as one line to this process's stdin and holds
 that open: the system closes it when the asker is gone, by SIGKILL too. A byte on it is a wish, STOP or
 GIVE_UP. The replayer has this process's stderr, where this process says why it ended the replayer, and what
-of it did not end; stdout has why it was not confined, and so never started.
+of it did not end; stdout has TAKEN, and why it was not confined where it never started.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import os
 import select
 import signal
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -31,6 +32,8 @@ STOP = b"t"
 """Let it end with what it has, as by SIGTERM."""
 GIVE_UP = b"k"
 """Kill it, and all that it started."""
+TAKEN = "the order is taken"
+"""The first line on stdout: without it no warden came to be, and nothing of the replayer ran."""
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _LOOK_S = 1.0
 
@@ -80,6 +83,7 @@ def main() -> None:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     order = Order(**json.loads(_line()))
+    print(TAKEN, flush=True)
     sandbox.make_undumpable()
     sandbox.prctl(sandbox.PR_SET_CHILD_SUBREAPER, 1)
     try:
@@ -198,11 +202,13 @@ class _Ward:
     def _follow(self) -> None:
         """Until it ends, is given up, uses too much, or was alone for too long."""
         ended = os.pidfd_open(self._pid)
+        over, say_over = os.pipe()
+        threading.Thread(target=self._watch, args=(say_over,), daemon=True).start()
         asker, until = [0], math.inf
         while time.monotonic() < until:
-            ready, _, _ = select.select([ended, *asker], [], [], _LOOK_S)
+            ready, _, _ = select.select([ended, over, *asker], [], [], _LOOK_S)
             self._reap()
-            if ended in ready or self._uses_too_much():
+            if ended in ready or over in ready:
                 return
             if 0 not in ready:
                 continue
@@ -214,6 +220,14 @@ class _Ward:
             elif not wish:
                 os.close(self._held)
                 asker, until = [], time.monotonic() + self._order.grace_s
+
+    def _watch(self, say_over: int) -> None:
+        """Beside ``_follow``: counting what a stranger made may take long, and a wish must not wait."""
+        try:
+            while not self._uses_too_much():
+                time.sleep(_LOOK_S)
+        finally:
+            os.close(say_over)
 
     def _uses_too_much(self) -> bool:
         threads = threads_below(os.getpid())

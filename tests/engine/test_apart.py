@@ -117,10 +117,29 @@ def test_without_one_the_installed_replayer_judges(
     assert "--own-replayer runs it unconfined" in replayed.notes[-1]
 
 
-def test_the_order_says_that_it_is_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = Places(tmp_path / "s/replayer", tmp_path / "b/bundle", tmp_path / "s/work")
+def test_a_namespace_that_fails_in_the_end_is_no_fault_of_the_bundle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = _places(tmp_path)
+    _unshare(tmp_path, 'for last; do :; done; [ "$last" = true ] || exit 7')
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(warden, "lacks_scopes", lambda: "an old kernel")
+    with (
+        pytest.raises(confined.NotConfined, match="what was to confine it ended with 7 before it began"),
+        confined.confined(Request(device=False), places) as started,
+    ):
+        os.waitid(os.P_PID, started.process.pid, os.WEXITED | os.WNOWAIT)
+
+
+def _places(folder: Path) -> Places:
+    places = Places(folder / "s/replayer", folder / "b/bundle", folder / "s/work")
     for each in (places.replayer, places.experiment, places.temporary):
         each.mkdir(parents=True)
+    return places
+
+
+def test_the_order_says_that_it_is_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = _places(tmp_path)
     for reason in ("", "an old kernel"):
         monkeypatch.setattr(warden, "lacks_scopes", lambda reason=reason: reason)
         assert confined._order(Request(device=False), places).confinement["apart"] == bool(reason)

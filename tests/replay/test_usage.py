@@ -67,6 +67,27 @@ def test_what_is_counted(tmp_path: Path) -> None:
     assert 1 << 20 <= bytes_below(str(tmp_path)) < 2 << 20
 
 
+def test_a_link_that_is_put_in_the_way_meanwhile_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One who is counted by root would have it look into any folder."""
+    outside, folder = tmp_path / "outside", tmp_path / "folder"
+    for inner in (outside / "b", folder / "a/b"):
+        inner.mkdir(parents=True)
+    (outside / "b/file").write_bytes(bytes(1 << 20))
+    plain = os.open
+
+    def swapping(path: str, flags: int) -> int:
+        if path == f"{folder}/a/b":
+            (folder / "a").rename(folder / "c")
+            (folder / "a").symlink_to(outside)
+        return plain(path, flags)
+
+    monkeypatch.setattr(os, "open", swapping)
+    assert bytes_below(str(folder)) < 1 << 20
+    assert (folder / "a").is_symlink()
+
+
 def test_folders_deeper_than_python_recurses_are_counted(tmp_path: Path) -> None:
     depth = sys.getrecursionlimit() + 100
     at = tmp_path

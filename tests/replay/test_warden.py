@@ -78,9 +78,10 @@ def start(
 
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
-    """Its status, stdout and stderr, once it ends by itself."""
+    """Its status, why it was not started, and what it printed, once it ends by itself."""
     assert process.stdout is not None
     assert process.stderr is not None
+    assert process.stdout.readline().decode() == f"{warden.TAKEN}\n"
     said, printed = process.stdout.read().decode(), process.stderr.read().decode()
     status = process.wait(30)
     for pipe in (process.stdin, process.stdout, process.stderr):
@@ -198,6 +199,28 @@ def test_too_much(tmp_path: Path, limit: dict[str, Any], does: str, said: str) -
     assert status == 137
     assert printed.startswith(f"the replayer was ended: it {said}")
     assert running_from(tmp_path) == []
+
+
+SLOW_COUNT = """
+import time
+from bundler.replay import warden
+def slowly(folder, most):
+    open(folder + "/y", "w").close()
+    time.sleep(5)
+    return "was counted"
+warden.overfull = slowly
+warden.main()
+"""
+
+
+def test_a_wish_does_not_wait_until_all_is_counted(tmp_path: Path) -> None:
+    process = start(order(tmp_path, "import time; time.sleep(60)"), as_=("-c", SLOW_COUNT))
+    while not (tmp_path / "y").exists():
+        time.sleep(0.02)
+    assert process.stdin is not None
+    process.stdin.write(warden.GIVE_UP)
+    process.stdin.flush()
+    assert ended(process) == (137, "", "")
 
 
 DEATHLESS = """
