@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-SHORT = {
-    "verify": "Run the stored kernels again: is the record reproduced?",
+from bundler.cli.short import INSIDE
+
+SHORT = INSIDE | {
     "freeze": "Freeze an experiment into one tar, or an OCI layout.",
     "rebase": "Put a frozen experiment on another runtime.",
-    "show": "List what is frozen, each with its sha256.",
-    "env": "Print what this runtime is made of, as JSON.",
-    "extract": "Write a bundle's files and candidates to a folder.",
     "record": "Run an experiment here and store the evidence.",
     "new": "Lay out an experiment.",
     "declare": "Write the sha256 of an experiment's files.",
@@ -17,7 +15,6 @@ SHORT = {
     "diff": "Say what differs between two bundles.",
     "index": "Write proof/README.md: which skill helps.",
     "report": "Report an experiment in Markdown, HTML or charts.",
-    "host": "Print this machine: GPU, driver, clocks, software.",
     "schema": "Print a JSON Schema of bundler's files.",
     "completion": "Print a shell's completion script.",
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bundler import interrupts
 from bundler.cli import host, show, verify
-from bundler.cli.examples import SHORT
+from bundler.cli.short import INSIDE
 from bundler.cli.targets import Targets
 from bundler.cli.top import new_app, run
 from bundler.engine.folder import LAYOUT, Folder, load_folder, verified_folder
@@ -55,11 +55,11 @@ def _verified(text: str, plan: Plan, options: Options) -> Iterator[Replayed]:
 
 
 app = new_app(Targets(_loaded, _based, _verified))
-app.command(short_help=SHORT["verify"])(verify.verify)
-app.command(short_help=SHORT["show"])(show.show)
-app.command(short_help=SHORT["env"])(show.env)
-app.command(short_help=SHORT["extract"])(show.extract)
-app.command(short_help=SHORT["host"])(host.host)
+app.command(short_help=INSIDE["verify"])(verify.verify)
+app.command(short_help=INSIDE["show"])(show.show)
+app.command(short_help=INSIDE["env"])(show.env)
+app.command(short_help=INSIDE["extract"])(show.extract)
+app.command(short_help=INSIDE["host"])(host.host)
 
 
 def main() -> None:
