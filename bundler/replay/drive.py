@@ -46,14 +46,16 @@ class Work:
 def drive(record: Record, work: Work, jobs: int) -> None:
     """Every candidate, ``jobs`` at a time, each in processes of its own.
 
-    The source kernel comes before what is held against it. On the device, cells that what ran beside
-    them may explain are tried again alone, and what happens there counts. So are, on every ground, cells
-    for which the host had no process left: another candidate may have had them, or others of the same user.
+    The source kernel comes before what is held against it, and controls before what they speak for, so that
+    a replay that is cut short can be judged. On the device, cells that what ran beside them may explain are
+    tried again alone, and what happens there counts. So are, on every ground, cells for which the host had
+    no process left: another candidate may have had them, or others of the same user.
     """
     every = [(candidate, work.units(candidate)) for candidate in record.candidates]
     waiting = [(candidate, units) for candidate, units in every if units]
     sources = [(c, units) for c, units in waiting if c.arm.origin is Origin.SOURCE]
     others = [(c, units) for c, units in waiting if c.arm.origin is not Origin.SOURCE]
+    others.sort(key=lambda one: not one[0].arm.is_control)
     total = sum(len(unit.grounds) for _, units in waiting for unit in units)
     line = _Line(record, work, Progress(work.grounds[0].split(":")[0], total))
     line.pass_through(sources, 1)
@@ -133,7 +135,7 @@ def slow_on(record: Record, case: Case, ground: Ground) -> Outcome | None:
     """The reason why a slow cell is left out; None when it is asked for, or not slow."""
     if record.request.slow or ground not in case.slow:
         return None
-    return NotRun(why=Why.SLOW, detail=f"slow on {_SAID[ground]}: --slow runs it")
+    return NotRun(why=Why.SLOW, detail=f"slow on {_SAID[ground]}; --slow runs it")
 
 
 _SAID = {

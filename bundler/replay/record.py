@@ -6,9 +6,10 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import bundler
 from bundler.digest import Digest
@@ -28,6 +29,7 @@ from bundler.replay.runner import Session
 from bundler.worker.sandbox import make_undumpable
 
 _CHECKPOINT_S = 5.0
+_Told = TypeVar("_Told")
 
 
 @dataclass
@@ -174,11 +176,15 @@ class Record:
             status=status,
             reason=reason,
             cells=grid,
-            tuned=ground.tuned,
-            printed=ground.printed,
+            tuned=self._in_order(ground.tuned),
+            printed=self._in_order(ground.printed),
             seconds=ground.seconds,
             isolation=ground.isolation,
         )
+
+    def _in_order(self, told: Mapping[str, _Told]) -> dict[str, _Told]:
+        """In the experiment's order, whichever ran first."""
+        return {c.id: told[c.id] for c in self.candidates if c.id in told}
 
     def _subject(self) -> Subject:
         return Subject(

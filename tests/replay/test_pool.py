@@ -181,6 +181,26 @@ def test_the_source_is_tried_again_before_what_is_held_against_it(tmp_path: Path
     assert len(tries) > 2
 
 
+def test_controls_run_first_so_that_a_replay_cut_short_can_be_judged(small: Small) -> None:
+    """In the order of the experiment they come last, and so they stay in the evidence."""
+    ran: list[str] = []
+
+    def run(job: Job, session: Session, its: list[Unit]) -> Answers:
+        ran.append(job.candidate.id)
+        session.tuned = {"a": "b"}
+        session.printed = b"x"
+        yield from ((unit, {"device": Passed()}) for unit in its)
+
+    record = Record(small.load(), Request(device=True, interpreter=False), Watch())
+    units = [Unit(case, ("device",)) for case in record.cases]
+    drive(record, Work(("device",), lambda _: units, run, (), lambda: None), 1)
+    names = [candidate.id for candidate in record.candidates]
+    assert ran == [*names[2:], *names[:2]]
+    assert [name for name in ran[:2] if name.startswith("control-")] == ran[:2]
+    report = record.evidence(complete=True).grounds["device"]
+    assert list(report.cells) == list(report.tuned) == list(report.printed) == names
+
+
 @pytest.mark.parametrize(("left", "said"), [(True, "failed (compile)"), (False, "not-run")])
 def test_a_host_without_processes_fails_no_candidate(
     small: Small, monkeypatch: pytest.MonkeyPatch, left: bool, said: str
