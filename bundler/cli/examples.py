@@ -23,7 +23,7 @@ EXAMPLES = {
     "verify": (
         "bundler verify proof/portability/row-max",
         "bundler verify row-max.oci.tar --no-gpu --json evidence.json",
-        "bundler verify portability-row-max:latest --ground compile --arch 75",
+        "bundler verify portability-row-max:latest --ground compile:sm_86",
     ),
     "freeze": (
         "bundler freeze proof/portability/row-max -o row-max.oci.tar",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -83,7 +84,8 @@ def verify(
             try:
                 save(replayed.evidence)
             finally:  # a disk that has filled up since hides no verdict
-                code = _report(out, replayed, matrix, untimed=time)
+                notes = (*replayed.notes, *selection.not_asked_for(replayed.loaded))
+                code = _report(out, replace(replayed, notes=notes), matrix, untimed=time)
     raise typer.Exit(code)
 
 

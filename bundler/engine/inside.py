@@ -39,10 +39,11 @@ def other_request(loaded: Loaded, request: Request, evidence: Evidence) -> str:
 def arguments(request: Request, answer: str = "-") -> list[str]:
     """The request as the command line of the bundler inside; ``answer`` is where its evidence goes."""
     arguments = ["verify", "--json", answer, "--seed", str(request.seed), "--jobs", str(request.jobs)]
-    grounds = {ground.split(":")[0] for ground in request.grounds()}
+    # An older bundler inside takes no architecture for a ground.
+    grounds = {ground if request.narrow else ground.split(":")[0] for ground in request.grounds()}
     for ground in sorted(grounds):
         arguments += ["--ground", ground]
-    for sm in request.architectures:
+    for sm in () if request.narrow else request.architectures:
         arguments += ["--arch", str(sm)]
     for candidate in request.candidates or ():
         arguments += ["--candidate", candidate]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import reprlib
 import typing
@@ -10,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
+
+from bundler.model.words import near
 
 _MOST_LISTED = 20
 _MOST_COLLECTED = 1_000
@@ -90,8 +91,8 @@ def _line(problem: _Problem, model: type[BaseModel]) -> str:
         message = "is missing"
     elif problem.kind == _UNKNOWN:
         *parents, key = problem.place
-        near = difflib.get_close_matches(str(key), sorted(_keys(model, parents)), 1)
-        message = f"unknown key; did you mean {near[0]!r}?" if near else "unknown key"
+        close = near(str(key), sorted(_keys(model, parents)), 1)
+        message = f"unknown key; did you mean {close[0]!r}?" if close else "unknown key"
     where = ".".join(str(part) for part in problem.place)
     return f"  {where:.200}{': ' if where else ''}{message:.400}{_given(problem)}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 
 def count(number: int, one: str, many: str = "") -> str:
@@ -14,6 +15,11 @@ def few(names: Sequence[str], most: int = 6) -> str:
     """The first names, and how many more there are."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def near(name: str, there: Sequence[str], most: int = 3) -> list[str]:
+    """Names that a mistyped one may mean, closest first."""
+    return get_close_matches(name, there, most)
 
 
 def not_held(steps: Mapping[str, str]) -> list[str]:

@@ -19,6 +19,8 @@ class Request:
     interpreter: bool = True
     architectures: tuple[int, ...] = ()
     """Compute capabilities times ten, for the compile grounds."""
+    narrow: bool = False
+    """Whether those are fewer than ``--ground compile`` means."""
     seed: int = 0
     candidates: tuple[str, ...] | None = None
     """None: all. Controls always run: without them nothing shows that a ground can tell."""

@@ -29,7 +29,8 @@ def loaded(small: Small) -> Loaded:
 ASKED: dict[str, Any] = {
     "device": False,
     "interpreter": False,
-    "architectures": (75, 90),
+    "architectures": (75,),
+    "narrow": True,
     "seed": 7,
     "candidates": ("with-skill/01",),
     "cases": ("n=1", "n=100"),
@@ -38,6 +39,8 @@ ASKED: dict[str, Any] = {
     "slow": True,
 }
 """Of every field of a request another value than its default."""
+WITH: dict[str, Any] = {"architectures": {"architectures": (75, 90)}, "narrow": {"architectures": (75,)}}
+"""What such a value is sent with: the experiment declares sm_90, which ``compile`` means too."""
 NOT_CARRIED = {"bundle"}
 """The bundle's digest is the asker's to say, who has the bundle."""
 
@@ -50,7 +53,10 @@ def test_every_field_of_a_request_is_tried() -> None:
 @pytest.mark.parametrize(
     "request_",
     [
-        *(pytest.param(Request(**{name: value}), id=name) for name, value in ASKED.items()),
+        *(
+            pytest.param(Request(**{name: value} | WITH.get(name, {})), id=name)
+            for name, value in ASKED.items()
+        ),
         pytest.param(Request(**ASKED | {"device": True}), id="on the device"),
         pytest.param(Request(**ASKED | {"interpreter": True}), id="on the interpreter"),
     ],
@@ -69,6 +75,14 @@ def test_a_request_arrives_as_it_was_meant(
     monkeypatch.setattr(inside, "verified_folder", verified)
     CliRunner().invoke(inside.app, arguments(request_), env={"BUNDLER_BUNDLE": str(small.folder)})
     assert arrived == [request_]
+
+
+def test_architectures_are_grounds_of_their_own_only_where_they_are_fewer() -> None:
+    """A bundler in an older bundle takes no architecture for a ground."""
+    every = arguments(Request(device=False, interpreter=False, architectures=(75, 90)))
+    assert every[-6:] == ["--ground", "compile", "--arch", "75", "--arch", "90"]
+    fewer = arguments(Request(device=False, architectures=(75,), narrow=True))
+    assert fewer[-4:] == ["--ground", "compile:sm_75", "--ground", "interpreter"]
 
 
 def _slow(small: Small) -> Loaded:
