@@ -19,6 +19,7 @@ from requests.exceptions import RequestException
 
 from bundler import interrupts
 from bundler.bundle.freeze import ENTRYPOINT, USER
+from bundler.engine.address import docker_address
 from bundler.engine.gpu_nodes import has_gpu_nodes
 from bundler.engine.lifeline import HELD
 from bundler.errors import BadBundle, UnavailableError, UsageError
@@ -44,6 +45,12 @@ HARDENING: dict[str, Any] = {
 }
 
 
+_HELLO_S = 10
+"""Until an engine has said its version: an address may be one that nobody is at."""
+_CALL_S = 600
+"""For what it is asked then: to load an image of gigabytes takes minutes."""
+
+
 @dataclass(frozen=True)
 class Ran:
     """What came of a container."""
@@ -62,12 +69,13 @@ class Docker:
     def connect(cls, instead: str) -> Docker:
         """The environment's engine; UnavailableError, with ``instead`` as a way out, when none answers."""
         try:
-            client = docker.from_env(timeout=600)
-        except DockerException as error:
+            client = docker.from_env(timeout=_HELLO_S)
+        except (DockerException, ValueError) as error:  # ValueError: a port in DOCKER_HOST that is no number
             raise UnavailableError(
-                f"no Docker engine answers: {str(error)[:300]}",
+                f"no Docker engine answers at {docker_address()}: {_root(error)}",
                 hint=f"start Docker, or {instead}",
             ) from None
+        client.api.timeout = _CALL_S
         return cls(client)
 
     def close(self) -> None:
@@ -235,6 +243,16 @@ _HINT = "name an image that bundler froze"
 _NO_GPU = "; --no-gpu leaves the GPU out"
 _NO_TOOLKIT = "without NVIDIA's container toolkit add --no-gpu; or "
 _LOGS = "look into the engine's log, and try again"
+
+
+def _root(error: Exception) -> str:
+    """What the system said, which docker's client wraps in the words of four libraries."""
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, OSError) and found.strerror:
+            return found.strerror
+        found = found.__cause__ or found.__context__
+    return str(error)[:300]
 
 
 def _said(error: Exception) -> str:

@@ -12,12 +12,13 @@ from bundler.bundle.content import REPLAYER_PREFIX
 from bundler.bundle.listing import open_bundle
 from bundler.digest import Digest
 from bundler.engine.folder import Folder, load_folder
-from bundler.engine.target import Archive, Target, opened
+from bundler.engine.target import Archive, Target, opened, refuse_base
 from bundler.errors import UnavailableError
 from bundler.experiment.load import Loaded
 from bundler.files import temporary_folder
 from bundler.oci.layer import build_layer
 from bundler.oci.unpack import unpack
+from bundler.runtime.manifest import NAME_LABEL
 
 if TYPE_CHECKING:
     from bundler.engine.docker import Container, Docker
@@ -72,6 +73,8 @@ def in_docker(name: str) -> Iterator[InDocker]:
 
 def read_out(container: Container, folder: Path) -> Loaded:
     """The experiment in a container, whether or not it ran, unpacked below ``folder``."""
+    labels = container.labels()
+    refuse_base(labels, "the image", f"--base {labels.get(NAME_LABEL)}")
     unpack(container.entries("/bundle"), folder)
     return open_bundle(folder)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.bundle.freeze import EXPERIMENT_LABEL
 from bundler.bundle.listing import open_bundle
 from bundler.bundle.unpack import Parts, parts, unpack_experiment
 from bundler.engine.folder import LAYOUT, Folder
@@ -17,6 +18,7 @@ from bundler.files import temporary_folder
 from bundler.oci.archive_reader import read_archive
 from bundler.oci.image import Image
 from bundler.oci.layout import read_layout
+from bundler.runtime.manifest import NAME_LABEL
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,20 @@ class Opened:
     bundle: Parts
 
 
+def refuse_base(labels: Mapping[str, str], what: str, base: str) -> None:
+    """Raise UsageError for an image that is a runtime alone; ``base``: the option that freezes onto it."""
+    if NAME_LABEL in labels and EXPERIMENT_LABEL not in labels:
+        raise UsageError(
+            f"{what} is the runtime {labels[NAME_LABEL]!r}, a base without an experiment in it",
+            hint=f"freeze onto it: bundler freeze proof/<category>/<kernel> {base} -o FILE; then name FILE",
+        )
+
+
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[Opened]:
     """Unpack the bundle in ``path`` into a temporary folder. Nothing of it is run."""
     image = read_image(path)
+    refuse_base(image.config.labels, repr(str(path)), f"--base {path}")
     bundle = parts(image)
     with temporary_folder() as scratch:
         folder = scratch / "bundle"

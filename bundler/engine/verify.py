@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from bundler.bundle.content import replayer_entries
 from bundler.bundle.unpack import Parts
 from bundler.digest import Digest
+from bundler.engine.address import docker_is_expected
 from bundler.engine.as_root import check_reach
 from bundler.engine.confined import NotConfined, confined
 from bundler.engine.folder import Folder, here, verified_folder
@@ -90,9 +91,11 @@ def _docker_for(path: Path, bundle: Parts, options: Options) -> Docker | None:
         raise _bare(repr(str(path)), "leave --engine docker out")
     try:
         return connect()
-    except UnavailableError:
+    except UnavailableError as error:
         if options.engine is Engine.DOCKER:
             raise
+        if docker_is_expected():
+            options.say(f"{error.problem}; this machine's own Python judges instead")
         return None
 
 

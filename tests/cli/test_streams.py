@@ -16,7 +16,7 @@ from typing import IO
 import pytest
 
 from bundler.model.evidence import Evidence
-from tests.small import ID, Small
+from tests.small import ID, Small, answer
 
 ROOT = Path(__file__).parents[2]
 NUMBERS = [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
@@ -139,8 +139,8 @@ def test_evidence_that_cannot_be_written(small: Small) -> None:
 
 @pytest.fixture
 def slow(small: Small) -> Small:
-    """The third candidate takes about six seconds for a cell."""
-    small.arm("control-right")["outputs"] = [small.file("controls/control-right.py", SLOW)]
+    """The third candidate to run, after both controls, takes about six seconds for a cell."""
+    small.arm("without-skill")["outputs"] = [small.file("outputs/without-skill/01.md", answer(SLOW))]
     small.declared["own_kernel"] = "reported"
     small.write()
     return small
@@ -153,8 +153,9 @@ def _left(small: Small) -> Evidence:
     evidence = Evidence.model_validate_json((small.root / "x.json").read_bytes())
     cells = evidence.grounds["interpreter"].cells
     assert not evidence.complete
-    assert cells["without-skill/01"]["n=1"].outcome == "passed"
-    assert cells["control-wrong/control-wrong"]["n=100"].outcome == "not-run"
+    assert evidence.grounds["interpreter"].status == "judged"
+    assert cells["control-right/control-right"]["n=1"].outcome == "passed"
+    assert cells["with-skill/01"]["n=100"].outcome == "not-run"
     assert [len(row) for row in cells.values()] == [2, 2, 2, 2]
     return evidence
 

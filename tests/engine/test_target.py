@@ -17,6 +17,7 @@ from bundler.oci.image import append
 from bundler.oci.layer import build_layer
 from bundler.oci.layout import write_layout
 from bundler.oci.tree import Entry
+from bundler.runtime.manifest import NAME_LABEL
 from tests.small import ID, Small
 
 
@@ -116,3 +117,27 @@ def test_an_image_that_is_no_bundle(tmp_path: Path) -> None:
     write_archive(image, tmp_path / "x.tar", reference="x:1")
     with pytest.raises(BadBundle, match="the image has 1 layers on its base"), opened(tmp_path / "x.tar"):
         pass
+
+
+def test_a_runtime_is_told_from_a_bundle(small: Small, tmp_path: Path) -> None:
+    """Of either nothing is damaged: the one is what the other is frozen onto."""
+    base = append(
+        None,
+        [build_layer([Entry("bin/sh", b"")])],
+        entrypoint=[],
+        cmd=[],
+        user="",
+        working_dir="/",
+        env={},
+        labels={NAME_LABEL: "cpu"},
+    )
+    write_layout(base, tmp_path / "base")
+    with pytest.raises(UsageError) as error, opened(tmp_path / "base"):
+        pass
+    assert (
+        error.value.problem == f"'{tmp_path}/base' is the runtime 'cpu', a base without an experiment in it"
+    )
+    assert f"bundler freeze proof/<category>/<kernel> --base {tmp_path}/base -o FILE" in error.value.hint
+    write_layout(freeze(small.load(), base).image, tmp_path / "bundle")
+    with opened(tmp_path / "bundle") as bundle:
+        assert bundle.loaded.experiment.id == ID

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+import socket
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 from bundler.bundle.freeze import freeze
 from bundler.digest import Digest
+from bundler.engine import address
 from bundler.engine.folder import Folder
 from bundler.engine.replayed import Engine, Options, Replayed
 from bundler.engine.target import Archive, ImageName, Target
@@ -20,6 +23,9 @@ from bundler.errors import ExitCode, UnavailableError, UsageError
 from bundler.experiment.load import Loaded
 from bundler.judge.verdict import exit_code, hold
 from bundler.oci.archive import write_archive
+from bundler.oci.image import append
+from bundler.oci.layer import build_layer
+from bundler.oci.tree import Entry
 from bundler.replay.request import Request, Step, Watch
 from tests.engine.conftest import Recorded, plan
 from tests.small import Small
@@ -136,6 +142,63 @@ def test_no_engine(archive: Path, target: Target, engine: Engine, said: str) -> 
     there = Archive(archive) if isinstance(target, Archive) else target
     with pytest.raises(UnavailableError, match=said), verified(there, plan, how):
         pass
+
+
+@pytest.fixture
+def based(recorded: Recorded, tmp_path: Path) -> Path:
+    """A bundle with a runtime, which Docker could run."""
+    layer = build_layer([Entry("bin/sh", b"")])
+    base = append(None, [layer], entrypoint=[], cmd=[], user="", working_dir="/", env={}, labels={})
+    write_archive(freeze(recorded.loaded, base).image, tmp_path / "based.tar", reference="x:1")
+    return tmp_path / "based.tar"
+
+
+def _said(target: Path) -> list[str]:
+    """What auto mode says; nothing is asked for, so nothing runs."""
+    said: list[str] = []
+    how = replace(options(), engine=Engine.AUTO, say=said.append)
+    nothing = Request(device=False, interpreter=False)
+    with verified(Archive(target), lambda loaded: nothing, how) as replayed:
+        assert any("by this machine's own Python" in note for note in replayed.notes)
+    return said
+
+
+SO = "; this machine's own Python judges instead"
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.usefixtures("no_docker")
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [
+        ("unix://{}/nothing.sock", "No such file or directory"),
+        ("unix://{}/deaf.sock", "Connection refused"),
+        ("nonsense", "Invalid bind address format: port is required: nonsense"),
+        ("tcp://x:abc", "Port could not be cast to integer value as 'abc'"),
+    ],
+)
+def test_a_docker_that_was_named_and_does_not_answer_is_told(
+    based: Path, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, why: str
+) -> None:
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(f"{tmp_path}/deaf.sock")  # as dockerd leaves it: there, and nobody listens
+    named = host.format(tmp_path)
+    monkeypatch.setenv("DOCKER_HOST", named)
+    assert _said(based) == [f"no Docker engine answers at {named}: {why}{SO}"]
+    assert _said(archive) == [], "a bare bundle needs none"
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("there", [True, False])
+def test_docker_is_missed_only_where_its_socket_is(
+    based: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setattr(address, "SOCKET", tmp_path / "docker.sock")
+    monkeypatch.setitem(sys.modules, "bundler.engine.docker", None)
+    if there:
+        (tmp_path / "docker.sock").touch()
+    assert _said(based) == ([f"the Python package docker is not installed{SO}"] if there else [])
 
 
 def test_a_folder_has_no_container(recorded: Recorded) -> None:
