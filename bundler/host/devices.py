@@ -57,7 +57,7 @@ class Device:
 _INIT_HINTS = {
     4: "no permission to use the NVIDIA device files",
     9: "the NVIDIA kernel driver is not loaded",
-    12: "no library libnvidia-ml.so.1: no NVIDIA driver here, or it was not given to this container",
+    12: "no library libnvidia-ml.so.1: no NVIDIA driver here",
     13: "the library libnvidia-ml.so.1 is too old",
     15: "a GPU fell off the bus",
     17: "the operating system refused",

@@ -21,7 +21,7 @@ def join(system: Fields, software: dict[str, str], nvml: NvmlReport, driver: Dri
         system=system | nvml.system | {"cuda_version": driver.version},
         software=software,
         gpus=tuple(Gpu(index=place, fields=fields) for place, fields in enumerate(gpus)),
-        no_gpu="" if gpus else _why_none(nvml, driver),
+        no_gpu="" if gpus else _why_none(nvml, driver) + _in_container(system.get("container")),
     )
 
 
@@ -68,3 +68,8 @@ def _why_none(nvml: NvmlReport, driver: DriverReport) -> str:
         f"CUDA driver: {driver.failure or 'shows no device'}",
     ]
     return "; ".join(reasons)
+
+
+def _in_container(said: Reading | None) -> str:
+    seen = isinstance(said, Read) and said.value != "none seen"
+    return "; this container may have been given none (docker run --gpus all)" if seen else ""

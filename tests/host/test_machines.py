@@ -151,6 +151,17 @@ def test_no_gpu_says_why(machine: Any, tmp_path: Path, name: str, parts: list[st
     host = _probe(machine, name, tmp_path)
     assert host.gpus == ()
     assert all(part in host.no_gpu for part in parts), host.no_gpu
+    assert "container" not in host.no_gpu
+
+
+def test_in_a_container_it_says_that_none_may_have_been_given(machine: Any, tmp_path: Path) -> None:
+    (tmp_path / ".dockerenv").touch()
+    said = _probe(machine, "no_driver", tmp_path).no_gpu
+    assert said.endswith("; this container may have been given none (docker run --gpus all)")
+    (tmp_path / ".dockerenv").unlink()
+    (tmp_path / "proc/1").mkdir(parents=True)
+    (tmp_path / "proc/1/cgroup").write_text("0::/init.scope\n")
+    assert "container" not in _probe(machine, "no_driver", tmp_path).no_gpu
 
 
 def test_999_is_an_error_where_it_is_not_wsl2(machine: Any, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from tests.replay.fakes import FakeWorker, FakeZygote
 from tests.replay.test_grounds import FakeOracle
 from tests.small import Small
 
-LEFT_OUT = NotRun(why=Why.SLOW, detail="slow on the interpreter: --slow runs it")
+LEFT_OUT = NotRun(why=Why.SLOW, detail="slow on the interpreter; --slow runs it")
 ANSWER, WRONG = "with-skill/01", "control-wrong/control-wrong"
 
 
@@ -80,7 +80,7 @@ def test_slow_to_compile(slow: Small) -> None:
     slow.declared["cases"][1]["slow"] = ["compile"]
     report = _interpreted(slow.load(), interpreter=False, architectures=(90,)).grounds["compile:sm_90"]
     assert report.cells[ANSWER]["n=100"] == NotRun(
-        why=Why.SLOW, detail="slow on the compile grounds: --slow runs it"
+        why=Why.SLOW, detail="slow on the compile grounds; --slow runs it"
     )
     assert isinstance(report.cells[ANSWER]["n=1"], Passed)
 
@@ -112,7 +112,7 @@ def test_recorded_and_held_against(slow: Small) -> None:
     slow.write()
     code, said = _run("verify", folder, *options)
     assert code == 0
-    assert "4 cells: not run here: slow on the interpreter: --slow runs it" in said
+    assert "  interpreter, 4 cells: not run here: slow on the interpreter; --slow runs it\n" in said
     assert (
         "REPRODUCED: 4 cells reproduced, 0 differ, 4 not judged; 4 cells left out as slow: --slow runs them"
         in said
@@ -146,7 +146,7 @@ def test_what_was_recorded_without_is_not_judged_with(slow: Small) -> None:
     slow.write()
     code, said = _run("verify", folder, *options, "--slow")
     assert code == 0
-    assert "4 cells: not run when recorded: slow on the interpreter: --slow runs it" in said
+    assert "4 cells: not run when recorded: slow on the interpreter; --slow runs it" in said
     assert said.endswith("REPRODUCED: 4 cells reproduced, 0 differ, 4 not judged\n")
 
 
@@ -154,7 +154,7 @@ def test_what_was_recorded_without_is_not_judged_with(slow: Small) -> None:
 def test_nothing_but_slow_cells_is_nothing_judged(slow: Small) -> None:
     code, said = _run("verify", slow.write(), "--ground", "interpreter", "--case", "n=100")
     assert code == 4
-    assert "the whole ground, not available: no cell was run: slow on the interpreter: --slow runs it" in said
+    assert "the whole ground, not available: no cell was run: slow on the interpreter; --slow runs it" in said
 
 
 @pytest.mark.parametrize("arguments", [(), ("--json",)])
