@@ -133,12 +133,12 @@ def arm_runs(experiment: Experiment, recorded: Sequence[Evidence]) -> tuple[ArmR
 
 
 def _share(ground: Ground, candidates: Sequence[Candidate], recorded: Sequence[Evidence]) -> Share | None:
-    reports = _reports(ground, recorded)
+    reports = reports_of(ground, recorded)
     verdicts = [verdict for c in candidates if (verdict := _succeeded(c, reports)) is not None]
     return share(sum(verdicts), len(verdicts)) if verdicts else None
 
 
-def _reports(ground: Ground, recorded: Sequence[Evidence]) -> list[GroundReport]:
+def reports_of(ground: Ground, recorded: Sequence[Evidence]) -> list[GroundReport]:
     """A report for the ground, or for each architecture of it."""
     found: dict[str, GroundReport] = {}
     for evidence in recorded:

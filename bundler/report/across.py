@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from bundler.experiment.load import Loaded
 from bundler.experiment.rules import judged_grounds
-from bundler.model.experiment import Arm, Case, Experiment, Language, Origin, by_arm
+from bundler.model.evidence import GroundReport
+from bundler.model.experiment import Arm, Candidate, Case, Experiment, Language, Origin, by_arm
 from bundler.model.outcome import NotRun, Outcome, Passed, Wrong, kind, ran
 from bundler.model.plan import Deviation
 from bundler.model.verdict import Verdict
@@ -152,6 +153,21 @@ def never_judged(experiment: Experiment, named: Sequence[Named]) -> list[str]:
         for name in possible
         if name not in judged
     ]
+
+
+def cases_judged(candidates: Sequence[Candidate], reports: Sequence[GroundReport]) -> tuple[int, ...]:
+    """How many cases each report judged of each candidate; none where it judged none."""
+    counts = (sum(map(ran, r.cells.get(c.id, {}).values())) for c in candidates for r in reports)
+    return tuple(filter(None, counts))
+
+
+def every_case(experiment: Experiment, judged: Sequence[int]) -> str:
+    """``every case``, or ``every case that was judged (2 of 54)``: what was not is no pass."""
+    of = len(experiment.expand())
+    least, most = min(judged, default=of), max(judged, default=of)
+    if least == of:
+        return "every case"
+    return f"every case that was judged ({least if least == most else f'{least} to {most}'} of {of})"
 
 
 @dataclass(frozen=True)

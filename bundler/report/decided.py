@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from bundler.experiment.controls import misbehaved
 from bundler.model.experiment import Arm, Candidate, Experiment, Ground, ModelFacts, Origin, by_arm
 from bundler.model.outcome import Outcome, Passed, ran
-from bundler.report.across import Column
+from bundler.report.across import Column, cases_judged
 
 _STRENGTH = ("device", "compile", "interpreter")
 
@@ -27,8 +27,8 @@ class Answers:
     cells: dict[str, tuple[bool, ...]]
     """Whether each judged kernel passed, by case."""
     model: ModelFacts
-    complete: bool
-    """Whether every cell of these kernels ran."""
+    cases: tuple[int, ...]
+    """How many cases each column judged of each kernel."""
 
 
 def decided(experiment: Experiment, columns: Sequence[Column]) -> tuple[str, list[Answers]] | None:
@@ -59,14 +59,13 @@ def _answers(
     for candidate in candidates:
         for case, outcome in _cells(candidate, columns):
             cells.setdefault(case, []).append(isinstance(outcome, Passed))
-    rows = [column.group.report.cells.get(c.id, {}) for c in candidates for column in columns]
     return Answers(
         arm,
         right=sum(verdicts),
         judged=len(verdicts),
         cells={case: tuple(v) for case, v in cells.items()},
         model=model,
-        complete=all(ran(outcome) for row in rows for outcome in row.values()),
+        cases=cases_judged(candidates, [column.group.report for column in columns]),
     )
 
 

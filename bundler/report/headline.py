@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from bundler.judge.statistics import SIGNIFICANT, least_p
 from bundler.model.experiment import Arm, Experiment
-from bundler.report.across import Column
+from bundler.report import summary
+from bundler.report.across import Column, every_case
 from bundler.report.decided import (
     CUT_SHORT,
     MISBEHAVED,
@@ -36,8 +37,8 @@ def headline(experiment: Experiment, columns: Sequence[Column], gpus: Sequence[s
     ground, arms = found
     judged, right = sum(a.judged for a in arms), sum(a.right for a in arms)
     if judged == right:
-        return _all_right(arms, ground, _where(ground, gpus), columns, experiment)
-    return _some_wrong(arms, ground, _where(ground, gpus))
+        return _all_right(experiment, arms, ground, _where(ground, gpus), columns)
+    return _some_wrong(experiment, arms, ground, _where(ground, gpus))
 
 
 # --- sentences -------------------------------------------------------------------------------------
@@ -60,21 +61,32 @@ def _nothing(experiment: Experiment, columns: Sequence[Column]) -> str:
 
 
 def _all_right(
-    arms: Sequence[Answers], ground: str, where: str, columns: Sequence[Column], experiment: Experiment
+    experiment: Experiment, arms: Sequence[Answers], ground: str, where: str, columns: Sequence[Column]
 ) -> str:
     kernels = sum(a.judged for a in arms)
     many = kernels > 1
     who = {1: "The one kernel", 2: "Both kernels"}.get(kernels, f"All {kernels:,} kernels")
     who += f" that {_models(arms)} wrote"
-    if ground == "compile":
-        said = f"{who} {'compile' if many else 'compiles'}{_skills(arms)}"
-    else:
-        said = f"{who} {'are' if many else 'is'} right in {_every(arms)} {where}{_skills(arms)}"
-    elsewhere = [c for c in columns if c.valid and c.kind != ground]
-    failed = any(verdict(c, [column]) is False for column in elsewhere for c in generated(experiment))
-    there = "no difference was seen there" if failed else "no difference was seen"
+    does = ("compile" if many else "compiles") if ground == "compile" else "are right" if many else "is right"
+    said = f"{who} {does} in {_every(experiment, arms)} {where}{_skills(arms)}"
+    apart = "".join(_apart(experiment, column) for column in columns if column.kind != ground)
+    there = "no difference was seen there" if apart else "no difference was seen"
     tail = f": {there}" if baseline(arms) is not None and len(arms) > 1 else ""
-    return f"{said}{tail}{_UNKNOWN.get(ground, '')}."
+    return f"{said}{tail}{apart}{_UNKNOWN.get(ground, '')}."
+
+
+def _apart(experiment: Experiment, column: Column) -> str:
+    """What a ground that does not decide counts of each arm, where it fails one of the model's kernels."""
+    if not column.valid or all(verdict(c, [column]) is not False for c in generated(experiment)):
+        return ""
+    counted = summary.counts(experiment, column.group.report)
+    ran_there = [(arm, its) for arm in experiment.generated() if (its := counted[arm.name]).judged]
+    said = [(arm, f"{its.passed:,} of {its.judged:,}") for arm, its in ran_there]
+    arm, its = ran_there[0]
+    said[0] = arm, f"{its.passed:,} of {count(its.judged, 'cell')} passed"
+    tally = _listed(experiment, said)
+    whose = ", whose failures may be its own" if column.kind == "interpreter" else ""
+    return f"; on the ground {column.title}{whose}, {tally}"
 
 
 _UNKNOWN = {
@@ -89,9 +101,8 @@ def _models(arms: Sequence[Answers]) -> str:
     return "the model" if models == 1 else f"{models} models"
 
 
-def _every(arms: Sequence[Answers]) -> str:
-    """A cell that was not run is no pass: so it is said where there are any."""
-    return "every case" if all(answers.complete for answers in arms) else "every case that ran"
+def _every(experiment: Experiment, arms: Sequence[Answers]) -> str:
+    return every_case(experiment, [cases for answers in arms for cases in answers.cases])
 
 
 def _skills(arms: Sequence[Answers]) -> str:
@@ -102,10 +113,11 @@ def _skills(arms: Sequence[Answers]) -> str:
     return ", with the skill; nothing without it ran" if with_ else ", without the skill"
 
 
-def _some_wrong(arms: Sequence[Answers], ground: str, where: str) -> str:
+def _some_wrong(experiment: Experiment, arms: Sequence[Answers], ground: str, where: str) -> str:
     without = baseline(arms)
     skilled = [a for a in arms if a.arm.skill]
-    tally = _tally(arms, where, "compiled" if ground == "compile" else "right") + _LEFT_OPEN.get(ground, "")
+    does = f"{'compiled' if ground == 'compile' else 'right'} in {_every(experiment, arms)}"
+    tally = _tally(experiment, arms, does, where) + _LEFT_OPEN.get(ground, "")
     if without is None or not skilled:
         return f"{tally}; there is nothing to compare with, so nothing is said of the skill."
     can_tell = len(arms) == 2 and _can_tell(ground, skilled[0], without)
@@ -146,12 +158,16 @@ def _effect(skilled: Answers, baseline: Answers, where: str) -> str:
     return f"The skill {verb} {len(of):,} of {count(len(cases), 'case')} {where}, as seen in {answers}"
 
 
-def _tally(arms: Sequence[Answers], where: str, does: str) -> str:
-    one_model = len({answers.model for answers in arms}) == 1
-    said = [f"{a.right:,} of {a.judged:,} {_with(a.arm) if one_model else f'in {a.arm.name}'}" for a in arms]
-    *before, last = said
-    listed = f"{', '.join(before)} and {last}" if before else last
-    return f"Of the kernels that {_models(arms)} wrote, {listed} are {does} in {_every(arms)} {where}"
+def _tally(experiment: Experiment, arms: Sequence[Answers], does: str, where: str) -> str:
+    listed = _listed(experiment, [(a.arm, f"{a.right:,} of {a.judged:,}") for a in arms])
+    return f"Of the kernels that {_models(arms)} wrote, {listed} are {does} {where}"
+
+
+def _listed(experiment: Experiment, said: Sequence[tuple[Arm, str]]) -> str:
+    """``1 of 3 without the skill and 3 of 3 with the skill 0.1.0``."""
+    one_model = len({experiment.model_of(arm) for arm, _ in said}) == 1
+    *before, last = [f"{told} {_with(arm) if one_model else f'in {arm.name}'}" for arm, told in said]
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def _with(arm: Arm) -> str:

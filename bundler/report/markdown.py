@@ -209,7 +209,7 @@ def marks(facts: Facts) -> str:
     """What is worth knowing of a candidate beside its outcomes."""
     return bullets(
         [
-            f"{prose(candidate)} on {prose(column.title)}: {prose(', '.join(found))}"
+            f"{prose(candidate)} on {prose(column.title)}: {prose('; '.join(found))}"
             for column in facts.columns
             for candidate, found in summary.marks(column.group.report).items()
         ]

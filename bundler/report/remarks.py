@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bundler.experiment.deviations import device_names
 from bundler.model.experiment import Experiment, Origin
 from bundler.report import runs, source_kernel
-from bundler.report.across import Column, columns
+from bundler.report.across import Column, cases_judged, columns, every_case
 from bundler.report.decided import Answers, baseline, decided, fault, generated, verdict
 from bundler.report.headline import headline
 from bundler.report.summary import LIMIT, Named
@@ -65,7 +65,8 @@ def _elsewhere(experiment: Experiment, column: Column, other: str) -> str:
     if not failed:
         kernels = count(len(verdicts), "kernel")
         untold = interpreted and other == "compile" and verdicts
-        return f"{kernels} passed every case that ran, which counts for nothing" if untold else ""
+        cases = every_case(experiment, cases_judged(generated(experiment), [column.group.report]))
+        return f"{kernels} passed {cases}, which counts for nothing" if untold else ""
     every = len(failed) == len(verdicts) > 1
     who = f"none of the {len(verdicts)} kernels passed" if every else f"{few(failed)} did not pass"
     return f"{who} every case; {LIMIT}" if interpreted else f"{who} every case"

@@ -15,10 +15,11 @@ from bundler.judge.statistics import (
     contrasts,
     fisher,
     least_p,
+    reports_of,
 )
 from bundler.judge.statistics import share as share_of
 from bundler.model.experiment import Ground
-from bundler.report.across import Facts
+from bundler.report.across import Facts, cases_judged, every_case
 from bundler.report.text import count
 
 
@@ -86,11 +87,19 @@ def _uncounted(ground: Ground) -> str:
     return notes.get(ground, "")
 
 
-def _said(found: Share | None, ground: Ground) -> str:
+def _said(found: Share | None, ground: Ground, every: str) -> str:
     if found is None:
         return "not run"
-    did = f"{count(found.runs, 'run')} {_did(ground)} every case"
-    return f"{found.passed} of {did} (95 % interval: {_spread(found)})"
+    of = f"{found.passed} of {count(found.runs, 'run')} (95 % interval: {_spread(found)})"
+    return f"{of} {_did(ground)} {every}"
+
+
+def _every(facts: Facts, arm: str, ground: Ground) -> str:
+    """Of the very reports that the arm's share is counted from."""
+    experiment = facts.loaded.experiment
+    candidates = [c for c in experiment.candidates() if c.arm.name == arm]
+    reports = reports_of(ground, [one for _, one in facts.evidence])
+    return every_case(experiment, cases_judged(candidates, reports))
 
 
 def _did(ground: Ground) -> str:
@@ -106,7 +115,7 @@ def lines(facts: Facts) -> list[str]:
     except UnavailableError as error:
         return [f"Not computed: {error.problem}; {error.hint}"]
     counted = [
-        f"{arm.arm}, {ground}{_uncounted(ground)}: {_said(found, ground)}"
+        f"{arm.arm}, {ground}{_uncounted(ground)}: {_said(found, ground, _every(facts, arm.arm, ground))}"
         for arm in arms
         for ground, found in arm.shares.items()
     ]

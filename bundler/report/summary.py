@@ -12,6 +12,7 @@ from bundler.model.experiment import Experiment, by_arm
 from bundler.model.outcome import Failed, NotRun, Outcome, Passed, Why, kind, ran
 from bundler.model.verdict import Judgement, Verdict
 from bundler.report.error_text import told
+from bundler.report.text import count
 
 Named = tuple[str, Evidence]
 """A host's short name and what was seen there."""
@@ -186,13 +187,14 @@ def detail(outcome: Outcome) -> str:
     return str(getattr(outcome, "detail", ""))
 
 
-def marks(report: GroundReport) -> dict[str, tuple[str, ...]]:
-    """What was marked on a candidate's cells, each mark once."""
-    found: dict[str, tuple[str, ...]] = {}
+def marks(report: GroundReport) -> dict[str, list[str]]:
+    """What was marked on a candidate's cells, each once, and on how many of its cases that ran."""
+    found = {}
     for candidate, row in report.cells.items():
-        seen = {str(mark): None for outcome in row.values() for mark in getattr(outcome, "marks", ())}
+        seen = Counter(str(mark) for outcome in row.values() for mark in getattr(outcome, "marks", ()))
+        of = count(sum(map(ran, row.values())), "case")
         if seen:
-            found[candidate] = tuple(seen)
+            found[candidate] = [f"{mark} (in {cases:,} of {of})" for mark, cases in seen.items()]
     return found
 
 

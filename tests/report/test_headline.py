@@ -54,8 +54,8 @@ def test_the_gpus_are_named(loaded: Loaded) -> None:
 
 def test_the_compiler_alone_says_nothing_of_values(loaded: Loaded) -> None:
     assert said(loaded, compile=ground(loaded)) == (
-        "Both kernels that the model wrote compile, with and without the skill: no difference was seen; "
-        "no GPU judged whether the values are right."
+        "Both kernels that the model wrote compile in every case for the architectures asked for, with and "
+        "without the skill: no difference was seen; no GPU judged whether the values are right."
     )
 
 
@@ -119,15 +119,17 @@ def test_of_the_interpreter_no_effect_is_claimed_however_many_the_answers(four: 
 def test_the_compiler_decides_over_the_interpreter(four: Loaded) -> None:
     broken = {"compile": ground(four), "interpreter": ground(four, _all_of("with-skill", UNCOMPILABLE))}
     assert said(four, **broken) == (
-        "All 8 kernels that the model wrote compile, with and without the skill: no difference was seen "
-        "there; no GPU judged whether the values are right."
+        "All 8 kernels that the model wrote compile in every case for the architectures asked for, with and "
+        "without the skill: no difference was seen there; on the ground interpreter (host), whose failures "
+        "may be its own, 8 of 8 cells passed without the skill and 0 of 8 with the skill 0.1.0; no GPU "
+        "judged whether the values are right."
     )
     assert beside(four, **broken) == [
         "On the ground interpreter (host), with-skill/01, with-skill/02, with-skill/03, with-skill/04 did "
         "not pass every case; what the interpreter fails may be its own limit."
     ]
     assert beside(four, compile=ground(four), interpreter=ground(four)) == [
-        "On the ground interpreter (host), 8 kernels passed every case that ran, which counts for nothing."
+        "On the ground interpreter (host), 8 kernels passed every case, which counts for nothing."
     ]
 
 
@@ -159,7 +161,10 @@ def test_mixed_cases_are_only_counted(loaded: Loaded) -> None:
 def test_the_device_decides_and_the_interpreter_is_remarked(loaded: Loaded) -> None:
     grounds = {"device": ground(loaded), "interpreter": ground(loaded, {"without-skill/01": UNCOMPILABLE})}
     found = columns((("host", evidence(loaded, grounds)),))
-    assert headline(loaded.experiment, found).endswith("no difference was seen there.")
+    assert headline(loaded.experiment, found).endswith(
+        "no difference was seen there; on the ground interpreter (host), whose failures may be its own, 0 of "
+        "2 cells passed without the skill and 2 of 2 with the skill 0.1.0."
+    )
     assert remarks(loaded.experiment, found) == [
         "On the ground interpreter (host), without-skill/01 did not pass every case; what the interpreter "
         "fails may be its own limit."
@@ -167,8 +172,34 @@ def test_the_device_decides_and_the_interpreter_is_remarked(loaded: Loaded) -> N
 
 
 def test_a_case_that_did_not_run_is_no_pass(loaded: Loaded) -> None:
-    unrun = {"with-skill/01": {"n=100": NotRun(why=Why.NEEDS)}}
-    assert "are right in every case that ran on a GPU, with" in said(loaded, device=ground(loaded, unrun))
+    unrun: Outcomes = {"with-skill/01": {"n=100": NotRun(why=Why.NEEDS)}}
+    both = dict.fromkeys(("with-skill/01", "without-skill/01"), unrun["with-skill/01"])
+    judged = "in every case that was judged"
+    assert f"are right {judged} (1 to 2 of 2) on a GPU, with" in said(loaded, device=ground(loaded, unrun))
+    assert f"compile {judged} (1 of 2) for the" in said(loaded, compile=ground(loaded, both))
+    there = beside(loaded, compile=ground(loaded), interpreter=ground(loaded, both))
+    assert "2 kernels passed every case that was judged (1 of 2), which counts for nothing" in there[0]
+
+
+def test_of_one_case_alone_not_every_case_is_claimed(loaded: Loaded) -> None:
+    """As after ``verify --case n=1``, whose evidence has no other cell."""
+    whole = ground(loaded).cells
+    report = ground(loaded, cells={name: {"n=1": row["n=1"]} for name, row in whole.items()})
+    assert "in every case that was judged (1 of 2) on a GPU" in said(loaded, device=report)
+
+
+def test_the_headline_alone_tells_of_each_ground_that_fails_a_kernel(loaded: Loaded) -> None:
+    grounds = {
+        "device": ground(loaded),
+        "compile:sm_75": ground(loaded, dict.fromkeys(("with-skill/01", "without-skill/01"), UNCOMPILABLE)),
+        "compile:sm_90": ground(loaded, {"with-skill/01": {"n=1": UNCOMPILABLE}}),
+        "interpreter": ground(loaded),
+    }
+    assert said(loaded, **grounds).endswith(
+        "no difference was seen there; on the ground compile sm_75 (host), 0 of 2 cells passed without the "
+        "skill and 0 of 2 with the skill 0.1.0; on the ground compile sm_90 (host), 2 of 2 cells passed "
+        "without the skill and 1 of 2 with the skill 0.1.0."
+    )
 
 
 def test_two_models_are_told_apart_and_not_held_against_one_another(small: Small) -> None:

@@ -1,4 +1,4 @@
-"""What confined the workers, in one line: all that did not hold, and the same thing once."""
+"""What confined the workers, in one line: all that did not hold, the same thing once, and what did."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ ROOT = {"process-limit": NOT_BOUND, "seccomp": "held"}
 OLD_KERNEL = {"process-limit": NOT_BOUND, "landlock": "the kernel has none"}
 
 
+def _said(missing: str, held: str = "seccomp") -> str:
+    return f"not held: {missing}. Held: {held}"
+
+
 @pytest.fixture
 def loaded(small: Small) -> Loaded:
     return small.load()
@@ -24,15 +28,16 @@ def loaded(small: Small) -> Loaded:
 @pytest.mark.parametrize(
     ("harness", "workers", "said"),
     [
-        pytest.param(SAME, [ROOT], SAME, id="the same of both"),
-        pytest.param(SAME, [ROOT, ROOT], SAME, id="the same on every ground"),
-        pytest.param(BOTH, [OLD_KERNEL], BOTH, id="two steps of both"),
-        pytest.param("held", [ROOT], SAME, id="a worker only"),
-        pytest.param(SAME, [{"seccomp": "held"}], f"harness: {SAME}", id="the harness only"),
+        pytest.param(SAME, [ROOT], _said(SAME), id="the same of both"),
+        pytest.param(SAME, [ROOT, ROOT], _said(SAME), id="the same on every ground"),
+        pytest.param(BOTH, [OLD_KERNEL], _said(BOTH, "nothing"), id="two steps of both"),
+        pytest.param("held", [ROOT], _said(SAME), id="a worker only"),
+        pytest.param("held", [ROOT, {"seccomp": "no"}], _said(f"{SAME}; seccomp: no", "nothing"), id="apart"),
+        pytest.param(SAME, [{"seccomp": "held"}], _said(f"harness: {SAME}"), id="the harness only"),
         pytest.param(
             f"{SAME}; {NO_LANDLOCK}",
             [ROOT],
-            f"harness: {SAME}; {NO_LANDLOCK}; {SAME}",
+            _said(f"harness: {SAME}; {NO_LANDLOCK}; {SAME}"),
             id="the harness lacks more",
         ),
         pytest.param("held", [{"user": "held", "seccomp": "held"}], "all held: user, seccomp", id="nothing"),
@@ -50,4 +55,4 @@ def test_what_did_not_hold_is_said_once(
 def test_another_step_of_the_judge_is_said_whatever_the_workers_lack(loaded: Loaded) -> None:
     judge = {"undumpable": SAME, "harness": SAME}
     found = evidence(loaded, {"interpreter": ground(loaded, isolation=ROOT)}, judge_isolation=judge)
-    assert isolation(found).plain == f"undumpable: {SAME}; {SAME}"
+    assert isolation(found).plain == _said(f"undumpable: {SAME}; {SAME}")

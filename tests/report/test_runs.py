@@ -8,7 +8,7 @@ import pytest
 
 from bundler.digest import Digest
 from bundler.judge import statistics
-from bundler.model.outcome import Outcome, Passed
+from bundler.model.outcome import NotRun, Outcome, Passed, Why
 from bundler.report import checked, runs
 from bundler.report.gather import gather
 from bundler.report.remarks import remarks
@@ -23,11 +23,26 @@ def _facts(small: Small, outcomes: dict[str, Any] | None = None, **fields: Any) 
 def test_every_arm_has_its_interval_and_every_pair_its_test(small: Small) -> None:
     said = runs.lines(_facts(small, {"without-skill/01": WRONG_VALUES}))
     assert said == [
-        "without-skill, device: 0 of 1 run passed every case (95 % interval: 0 to 79 %)",
-        "with-skill, device: 1 of 1 run passed every case (95 % interval: 21 to 100 %)",
+        "without-skill, device: 0 of 1 run (95 % interval: 0 to 79 %) passed every case",
+        "with-skill, device: 1 of 1 run (95 % interval: 21 to 100 %) passed every case",
         "with-skill against without-skill, device: 1 of 1 against 0 of 1: more with it, too few runs to tell "
         "(Fisher's exact p = 1). No outcome of 1 and 1 runs could have been told from chance "
         "(p = 1 at best).",
+    ]
+
+
+def test_cases_that_were_not_judged_are_no_every_case(small: Small) -> None:
+    loaded = small.load()
+    unrun = {"n=100": NotRun(why=Why.NOT_ON_THIS_GROUND)}
+    compiled = ground(loaded, dict.fromkeys(("without-skill/01", "with-skill/01"), unrun))
+    device = ground(loaded, {"with-skill/01": unrun})
+    facts = gather(loaded, [("e.json", evidence(loaded, {"device": device, "compile:sm_90": compiled}))])
+    run, judged = "1 of 1 run (95 % interval: 21 to 100 %)", "case that was judged (1 of 2)"
+    assert runs.lines(facts)[:4] == [
+        f"without-skill, device: {run} passed every case",
+        f"without-skill, compile for every architecture: {run} compiled in every {judged}",
+        f"with-skill, device: {run} passed every {judged}",
+        f"with-skill, compile for every architecture: {run} compiled in every {judged}",
     ]
 
 

@@ -58,9 +58,15 @@ def test_troubles_are_grouped_by_candidate_and_kind(loaded: Loaded) -> None:
     ]
 
 
-def test_marks_are_named_once(loaded: Loaded) -> None:
-    report = ground(loaded, {"with-skill/01": Passed(marks=(Mark.INPUT_CHANGED,))})
-    assert summary.marks(report) == {"with-skill/01": ("changed its input",)}
+def test_marks_are_named_once_with_the_number_of_cases_that_ran_and_have_them(loaded: Loaded) -> None:
+    seen = Passed(marks=(Mark.INPUT_CHANGED,))
+    report = ground(loaded, {"with-skill/01": seen, "without-skill/01": {"n=1": seen, "n=100": OLD}})
+    assert summary.marks(report) == {
+        "with-skill/01": ["changed its input (in 2 of 2 cases)"],
+        "without-skill/01": ["changed its input (in 1 of 1 case)"],
+    }
+    report = ground(loaded, {"with-skill/01": {"n=100": seen}})
+    assert summary.marks(report) == {"with-skill/01": ["changed its input (in 1 of 2 cases)"]}
 
 
 def test_everything_that_was_not_judged_has_its_reason(loaded: Loaded) -> None:

@@ -78,7 +78,7 @@ def _gpu(gpu: Gpu) -> str:
 
 
 def isolation(evidence: Evidence) -> Text:
-    """What confined the workers: all of it, or what did not hold."""
+    """What confined the workers: all of it, or what did not hold and what did."""
     reports = [report.isolation for report in evidence.grounds.values() if report.isolation]
     if not reports:
         return Text("no worker was started", WARN)
@@ -87,7 +87,8 @@ def isolation(evidence: Evidence) -> Text:
     # The harness's process says in one line what it lacks: nothing new where a worker lacks the very same.
     if judge.get("harness") in ["; ".join(lacking) for lacking in workers if lacking]:
         judge = {step: state for step, state in judge.items() if step != "harness"}
-    if missing := dict.fromkeys(chain(not_held(judge), *workers)):
-        return Text(plain("; ".join(missing)), WARN)
-    held = ", ".join(reports[0])
-    return Text(f"all held: {plain(held)}")
+    missing = dict.fromkeys(chain(not_held(judge), *workers))
+    held = plain(", ".join(step for step in reports[0] if all(r.get(step) == "held" for r in reports)))
+    if missing:
+        return Text(f"not held: {plain('; '.join(missing))}. Held: {held or 'nothing'}", WARN)
+    return Text(f"all held: {held}")

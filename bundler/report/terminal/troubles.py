@@ -68,7 +68,7 @@ def _apart(experiment: Experiment, groups: list[summary.GroundGroup]) -> list[su
 def marked(console: Console, groups: list[summary.GroundGroup]) -> None:
     """What was noted of candidates beside their outcomes."""
     lines = [
-        f"  {candidate} on {group.title}: {', '.join(marks)}"
+        f"  {candidate} on {group.title}: {'; '.join(marks)}"
         for group in groups
         for candidate, marks in summary.marks(group.report).items()
     ]
