@@ -14,7 +14,7 @@ from bundler.cli import options, progress
 from bundler.cli.console import console
 from bundler.engine.as_root import check_reach
 from bundler.errors import ExitCode, UsageError
-from bundler.experiment.load import load
+from bundler.experiment.load import listing, load
 from bundler.experiment.place import experiment_folder
 from bundler.files import check_folder_writable, write_below
 from bundler.judge.verdict import hold
@@ -24,6 +24,7 @@ from bundler.replay.replay import replay
 from bundler.replay.request import Watch
 from bundler.report.terminal import screen
 from bundler.report.terminal.verdict import Unheld
+from bundler.report.text import plain
 
 
 def record(
@@ -60,14 +61,16 @@ def record(
         evidence = replay(loaded, request, Watch(step))
     verdict = hold(loaded.experiment, evidence, ())
     screen.show(out, loaded.experiment, evidence, verdict, matrix=False, unheld=Unheld("RAN", ""))
-    if not evidence.complete:
-        raise typer.Exit(ExitCode.INCOMPLETE)
-    if any(report.status == "invalid" for report in evidence.grounds.values()):
-        raise typer.Exit(ExitCode.INVALID)
+    invalid = any(report.status == "invalid" for report in evidence.grounds.values())
+    if not evidence.complete or invalid:
+        out.print(Text("nothing is stored", "yellow"))
+        raise typer.Exit(ExitCode.INVALID if evidence.complete else ExitCode.INCOMPLETE)
     judged = {ground: report for ground, report in evidence.grounds.items() if report.status == "judged"}
     data = evidence_json(evidence.model_copy(update={"grounds": judged}))
     write_below(folder, _evidence(name), gzip.compress(data, mtime=0))
-    out.print(Text(f"{path}: add it to the list 'evidence' of experiment.yaml"))
+    out.print(Text(f"stored: {path}"))
+    if unlisted := listing(loaded.experiment, [_evidence(name)]):
+        out.print(Text(plain(unlisted, 2000)))
 
 
 def _evidence(name: str) -> str:

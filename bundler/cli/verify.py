@@ -18,6 +18,7 @@ from bundler.cli.console import console
 from bundler.cli.targets import TargetArgument, default_target, targets_of
 from bundler.engine.replayed import Engine, Options, Replayed
 from bundler.errors import ExitCode
+from bundler.experiment.load import Loaded, listing
 from bundler.files import check_writable, write_whole
 from bundler.judge.verdict import exit_code, hold
 from bundler.model.evidence import Evidence, evidence_json
@@ -102,6 +103,8 @@ def _report(out: Console, replayed: Replayed, matrix: bool, *, untimed: bool) ->
     for note in replayed.notes:
         out.print(Text(plain(note), "dim"))
     loaded = replayed.loaded
+    if loaded.recorded and (unlisted := _unlisted(loaded)):
+        out.print(Text(plain(unlisted, 2000), "yellow"))
     if untimed and (why := why_untimed(loaded.experiment, replayed.evidence)):
         out.print(Text(f"nothing was timed: {plain(why)}", "yellow"))
     screen.show(
@@ -111,14 +114,21 @@ def _report(out: Console, replayed: Replayed, matrix: bool, *, untimed: bool) ->
         verdict,
         matrix=matrix,
         recorded=loaded.recorded,
-        unheld=None if loaded.recorded else _unrecorded(loaded.experiment),
+        unheld=None if loaded.recorded else _unrecorded(loaded),
     )
     return exit_code(replayed.evidence, verdict)
 
 
-def _unrecorded(experiment: Experiment) -> Unheld:
-    then = f"to keep that as this host's evidence: bundler record proof/{experiment.id} NAME"
-    return Unheld("NOTHING RECORDED YET", then)
+def _unrecorded(loaded: Loaded) -> Unheld:
+    if unlisted := _unlisted(loaded):
+        return Unheld("NOTHING LISTED YET to hold this against", unlisted)
+    then = f"to keep that as this host's evidence: bundler record proof/{loaded.experiment.id} NAME"
+    return Unheld("NOTHING RECORDED YET to hold this against", then)
+
+
+def _unlisted(loaded: Loaded) -> str:
+    there = loaded.folder.glob("evidence/*.json*")
+    return listing(loaded.experiment, [f"evidence/{path.name}" for path in there])
 
 
 def why_untimed(experiment: Experiment, evidence: Evidence) -> str:

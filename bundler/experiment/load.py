@@ -93,6 +93,14 @@ def load(folder: Path, *, evidence: bool = True) -> Loaded:
     return replace(loaded, recorded=recorded)
 
 
+def listing(experiment: Experiment, there: Iterable[str]) -> str:
+    """What lists these files of evidence; empty where they are."""
+    if not (new := sorted({*there} - {*experiment.evidence})):
+        return ""
+    line = f"evidence: [{', '.join([*experiment.evidence, *new])}]"
+    return f"{', '.join(new)}: there, but not listed; write into {DECLARATION} the line {line}"
+
+
 def root_of(folder: Path, experiment: Experiment) -> Path:
     """Where ``skills/`` and ``proof/`` lie; BadExperiment where the folder is not named as the experiment."""
     parts = folder.resolve().parts[-3:]

@@ -14,7 +14,7 @@ from bundler.model.outcome import NotRun, Why
 from bundler.report.terminal import screen
 from bundler.report.terminal.verdict import Unheld
 from tests.cli.test_exit_codes import Run, run
-from tests.small import PASSED, UNCOMPILABLE, Small, evidence, ground
+from tests.small import PASSED, RIGHT, UNCOMPILABLE, Small, evidence, ground
 
 __all__ = ["run"]
 ONE = ["--ground", "interpreter", "--candidate", "with-skill/01", "--case", "n=100"]
@@ -25,19 +25,46 @@ def loaded(small: Small) -> Loaded:
     return small.load()
 
 
-def last(loaded: Loaded, seen: Evidence) -> str:
+def shown(loaded: Loaded, seen: Evidence) -> str:
     out = Console(file=io.StringIO(), width=100, soft_wrap=True)
     verdict = hold(loaded.experiment, seen, ())
     screen.show(out, loaded.experiment, seen, verdict, matrix=False, unheld=Unheld("NEW", "do this"))
     assert isinstance(out.file, io.StringIO)
-    return out.file.getvalue().splitlines()[-1]
+    return out.file.getvalue()
+
+
+def last(loaded: Loaded, seen: Evidence) -> str:
+    return shown(loaded, seen).splitlines()[-1]
 
 
 def test_candidates_are_counted_and_controls_are_not(loaded: Loaded) -> None:
     seen = evidence(loaded, {"interpreter": ground(loaded, {"with-skill/01": UNCOMPILABLE})})
     assert last(loaded, seen) == (
-        "NEW: 2 of 4 candidates' cells passed, and each control did as it must; do this"
+        "NEW: of the candidates' cells, 2 of 4 passed on interpreter, and each control did as it must; "
+        "do this"
     )
+
+
+def test_each_ground_has_its_count_and_architectures_that_agree_one(loaded: Loaded) -> None:
+    grounds = {
+        "compile:sm_75": ground(loaded, {"without-skill/01": {"n=1": UNCOMPILABLE}}),
+        "compile:sm_80": ground(loaded),
+        "compile:sm_90": ground(loaded),
+        "interpreter": ground(loaded, {"with-skill/01": UNCOMPILABLE}),
+    }
+    assert last(loaded, evidence(loaded, grounds)) == (
+        "NEW: of the candidates' cells, 3 of 4 passed on compile sm_75, 4 of 4 each passed on compile sm_80 "
+        "90, 2 of 4 passed on interpreter, and each control did as it must; do this"
+    )
+
+
+def test_no_zeros_are_counted_and_what_did_not_run_has_its_reason(loaded: Loaded) -> None:
+    slow = NotRun(why=Why.SLOW, detail="slow; --slow runs it")
+    text = shown(loaded, evidence(loaded, {"interpreter": ground(loaded, {"with-skill/01": slow})}))
+    assert "Held against" not in text
+    assert "reproduced" not in text
+    assert "no recorded evidence" not in text
+    assert "Not judged here, and why\n  interpreter, 2 cells: not run here: slow; --slow runs it\n" in text
 
 
 def test_no_cell_ran(loaded: Loaded) -> None:
@@ -53,6 +80,8 @@ def test_what_is_graver_is_said_instead(loaded: Loaded, changed: dict[str, str],
     report = ground(loaded, {"with-skill/01": PASSED}, **changed)
     seen = evidence(loaded, {"interpreter": report}, complete=bool(changed))
     assert last(loaded, seen).startswith(said)
+    assert last(loaded, seen).endswith("; nothing is recorded to hold it against") or not changed
+    assert "0 cells reproduced" not in last(loaded, seen)
 
 
 @pytest.mark.torch
@@ -60,19 +89,58 @@ def test_verify_says_what_is_next(run: Run, small: Small) -> None:
     ended = run("verify", small.write(), *ONE)
     assert ended.code == 4
     assert ended.out.splitlines()[-1] == (
-        "NOTHING RECORDED YET: 1 of 1 candidates' cell passed, and each control did as it must; "
-        "to keep that as this host's evidence: bundler record proof/toy/double NAME"
+        "NOTHING RECORDED YET to hold this against: of the candidates' cells, 1 of 1 passed on interpreter, "
+        "and each control did as it must; to keep that as this host's evidence: bundler record "
+        "proof/toy/double NAME"
     )
+
+
+@pytest.mark.torch
+def test_verify_names_evidence_that_is_not_listed_and_the_line_that_lists_it(run: Run, small: Small) -> None:
+    seen = evidence(small.load(), {"interpreter": ground(small.load())})
+    small.record(seen)
+    del small.declared["evidence"]
+    ended = run("verify", small.write(), *ONE)
+    assert ended.code == 4
+    assert ended.out.splitlines()[-1].startswith("NOTHING LISTED YET to hold this against: of the cand")
+    assert ended.out.splitlines()[-1].endswith(
+        "each control did as it must; evidence/host.json: there, but not listed; write into experiment.yaml "
+        "the line evidence: [evidence/host.json]"
+    )
+    small.record(seen, "other")  # the other is listed: what is not is told as well
+    ended = run("verify", small.write(), *ONE)
+    assert ended.code == 0
+    assert (
+        "evidence/host.json: there, but not listed; write into experiment.yaml the line "
+        "evidence: [evidence/other.json, evidence/host.json]" in ended.out
+    )
+    assert ended.out.splitlines()[-1].startswith("REPRODUCED: ")
 
 
 @pytest.mark.torch
 def test_record_says_how_it_went_and_what_is_next(run: Run, small: Small) -> None:
     ended = run("record", small.write(), "host", "--ground", "interpreter")
     assert ended.code == 0
-    assert ended.out.splitlines()[-2:] == [
-        "RAN: 4 of 4 candidates' cells passed, and each control did as it must",
-        f"{small.folder}/evidence/host.json.gz: add it to the list 'evidence' of experiment.yaml",
+    assert ended.out.splitlines()[-3:] == [
+        "RAN: of the candidates' cells, 4 of 4 passed on interpreter, and each control did as it must",
+        f"stored: {small.folder}/evidence/host.json.gz",
+        "evidence/host.json.gz: there, but not listed; write into experiment.yaml the line "
+        "evidence: [evidence/host.json.gz]",
     ]
+    small.declared["evidence"] = ["evidence/host.json.gz"]
+    ended = run("record", small.write(), "host", "--ground", "interpreter", "--replace")
+    assert ended.out.splitlines()[-1].startswith("stored: ")
+
+
+@pytest.mark.torch
+def test_record_says_that_nothing_is_stored_where_a_control_misbehaves(run: Run, small: Small) -> None:
+    small.arm("control-wrong")["outputs"] = [small.file("controls/control-wrong.py", RIGHT)]
+    ended = run("record", small.write(), "host", "--ground", "interpreter")
+    assert ended.code == 5
+    *_, last_line, stored = ended.out.splitlines()
+    assert last_line.startswith("INVALID: a control misbehaved")
+    assert stored == "nothing is stored"
+    assert not (small.folder / "evidence").exists()
 
 
 def test_what_is_recorded_is_not_replaced_unasked(run: Run, small: Small) -> None:

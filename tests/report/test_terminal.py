@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -120,12 +121,13 @@ def test_cut_short(loaded: Loaded) -> None:
     ("candidates", "said"), [(1, "1 cell left out as slow: --slow runs it"), (2, "2 cells")]
 )
 def test_slow_cells_are_left_out_and_said_to_be(loaded: Loaded, candidates: int, said: str) -> None:
-    slow = NotRun(why=Why.SLOW, detail="slow on the interpreter: --slow runs it")
+    slow = NotRun(why=Why.SLOW, detail="slow on the interpreter; --slow runs it")
     left_out = {name: {"n=100": slow} for name in list(loaded.sources)[:candidates]}
     recorded = evidence(loaded, {"interpreter": ground(loaded)})
     now = evidence(loaded, {"interpreter": ground(loaded, left_out)})
     *_, reason, _, last = shown(loaded, now, recorded).splitlines()
-    assert reason.endswith("not run here: slow on the interpreter: --slow runs it")
+    assert reason.startswith("  interpreter, ")
+    assert reason.endswith(f"cell{'s' * (candidates > 1)}: not run here: {slow.detail}")
     assert last.startswith(
         f"REPRODUCED: {8 - candidates} cells reproduced, 0 differ, {candidates} not judged; {said}"
     )
@@ -164,10 +166,19 @@ def test_a_gpu_and_what_was_marked(loaded: Loaded) -> None:
     report = ground(
         loaded,
         {"with-skill/01": marked, "without-skill/01": WRONG_VALUES},
-        isolation={"user": "not permitted"},
+        isolation={"user": "not permitted", "network": "held"},
     )
     same = evidence(loaded, {"device": report}, host=host)
     check("gpu", shown(loaded, same, same))
+
+
+def test_a_ground_without_recorded_evidence_has_no_zeros(loaded: Loaded) -> None:
+    """Beside one that has: that nothing differs there would read as if something had been held."""
+    recorded = evidence(loaded, {"interpreter": ground(loaded)})
+    now = evidence(loaded, {"compile:sm_90": ground(loaded), "interpreter": ground(loaded)})
+    text = shown(loaded, now, recorded)
+    assert re.search("│ compile sm_90 │ none recorded │ +│ +8 │", text)
+    assert "  compile sm_90, the whole ground: no recorded evidence for this ground" in text
 
 
 def test_gpus_that_a_replay_does_not_use_are_counted() -> None:

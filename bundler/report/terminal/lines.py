@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 _HANGING = 4
 
 
-def say(console: Console, text: Text) -> None:
-    """Print ``text``; what does not fit goes on below, further in than it began.
+def say(console: Console, text: Text | Table) -> None:
+    """Print ``text``; what does not fit goes on below, further in than it began, but for a table.
 
     A console that wraps softly, as of a log, gets its lines whole.
     """
-    if console.soft_wrap:
+    if console.soft_wrap or isinstance(text, Table):
         console.print(text)
         return
     for line in text.split("\n", allow_blank=True):

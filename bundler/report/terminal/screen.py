@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from bundler.judge.verdict import hold
 from bundler.model.evidence import Evidence
 from bundler.model.experiment import Experiment
 from bundler.model.verdict import Verdict
@@ -32,9 +33,9 @@ def show(
     recorded: Sequence[Named] = (),
     unheld: Unheld | None = None,
 ) -> None:
-    """Host, matrix, what did not pass, timings, verdict, what was not judged, result; in this order.
+    """Host, matrix, what did not pass, timings, verdict, what was not judged, result, in order.
 
-    ``recorded``: evidence whose ratios of two arms the replay's are held against; ``unheld``: what the last
+    ``recorded``: evidence whose ratios of two arms its own are held against; ``unheld``: what the last
     line says where nothing is recorded, unless the replay was cut short or a control misbehaved.
     """
     say(console, Text.assemble((experiment.id, "bold"), "  ", plain(experiment.title)))
@@ -46,10 +47,7 @@ def show(
         for group in groups:
             if group.report.status != "not-available":
                 for part in by_case(experiment, group, console.width):
-                    if isinstance(part, Text):
-                        say(console, part)
-                    else:
-                        console.print(part)
+                    say(console, part)
     troubles(console, experiment, groups)
     disagreements(console, experiment, groups)
     marked(console, groups)
@@ -60,14 +58,15 @@ def show(
     for line in timing_rows.agreements(experiment, (*recorded, ("this replay", evidence))):
         say(console, Text(f"  {plain(line)}"))
     judgements(console, verdict)
-    not_judged(console, evidence, verdict)
+    # Held against itself, only what did not run is left.
+    not_judged(console, evidence, hold(experiment, evidence, (("", evidence),)) if unheld else verdict)
     console.print()
     sound = verdict.complete and all(report.status != "invalid" for report in evidence.grounds.values())
     say(console, unheld.text(experiment, evidence) if unheld and sound else result(evidence, verdict))
 
 
 def timings(console: Console, experiment: Experiment | None, evidence: Evidence) -> None:
-    """What was timed, or why it may not be claimed; ``experiment`` says what is timed, and gives ratios."""
+    """What was timed, or why it may not be claimed; ``experiment`` says what, and gives ratios."""
     found = timing_rows.rows(evidence, experiment)
     if not found:
         return

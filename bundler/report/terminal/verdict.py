@@ -21,6 +21,8 @@ from bundler.report.text import count, each, few, plain
 
 def judgements(console: Console, verdict: Verdict) -> None:
     """Cells by judgement and ground, and where the replay differs from what was recorded."""
+    if not _held(verdict):
+        return
     table = Table(title="\nHeld against the recorded evidence", title_justify="left", title_style="bold")
     for heading in ("ground", "reproduced", "differ", "not judged", "PTX"):
         table.add_column(heading, justify="left" if heading in ("ground", "PTX") else "right")
@@ -29,8 +31,8 @@ def judgements(console: Console, verdict: Verdict) -> None:
         differ = ground.count(Judgement.DIFFERS)
         table.add_row(
             Text(summary.title(names)),
-            f"{ground.count(Judgement.REPRODUCED)}{of}",
-            Text(f"{differ}{of}", BAD if differ else ""),
+            f"{ground.count(Judgement.REPRODUCED)}{of}" if ground.source else "none recorded",
+            Text(f"{differ}{of}" if ground.source else "", BAD if differ else ""),
             f"{ground.count(Judgement.NOT_JUDGED)}{of}",
             _ptx(ground, of),
         )
@@ -59,6 +61,10 @@ def _alike(grounds: Sequence[GroundVerdict]) -> list[tuple[tuple[str, ...], Grou
     return [(tuple(ground.ground for ground in alike), alike[0]) for alike in found.values()]
 
 
+def _held(verdict: Verdict) -> bool:
+    return any(ground.source for ground in verdict.grounds)
+
+
 def _ptx(ground: GroundVerdict, of: str) -> Text:
     total = ground.ptx_same + ground.ptx_other
     if not total:
@@ -75,10 +81,8 @@ def not_judged(console: Console, evidence: Evidence, verdict: Verdict) -> None:
         status = evidence.grounds[left.grounds[0]].status
         what = count(left.cells, "cell")
         if left.whole:
-            what = (
-                "the whole ground" if status == "judged" else f"the whole ground, {status.replace('-', ' ')}"
-            )
-        lines.append(f"  {summary.title(left.grounds)}: {what}: {summary.why_not_run(evidence, left.why)}")
+            what = "the whole ground" + ("" if status == "judged" else f", {status.replace('-', ' ')}")
+        lines.append(f"  {summary.title(left.grounds)}, {what}: {summary.why_not_run(evidence, left.why)}")
     if not evidence.complete:
         lines.append("  the replay was cut short; cells that it did not reach are not judged")
     if lines:
@@ -88,26 +92,26 @@ def not_judged(console: Console, evidence: Evidence, verdict: Verdict) -> None:
 
 
 class Unheld(NamedTuple):
-    """What the last line says of a replay that nothing recorded can be held against."""
+    """What the last line says where nothing recorded can be held against a replay."""
 
     head: str
     then: str
     """The next step."""
 
     def text(self, experiment: Experiment, evidence: Evidence) -> Text:
-        """How the cells of the candidates ran; a control that misbehaved makes another line."""
+        """How the candidates' cells ran on each ground."""
         controls = {candidate.id for candidate in experiment.candidates() if candidate.arm.is_control}
-        rows = [row for report in evidence.grounds.values() for row in report.cells.items()]
-        cells = [o for name, row in rows if name not in controls for o in row.values() if ran(o)]
-        passed = sum(isinstance(outcome, Passed) for outcome in cells)
-        if not cells:
-            return self._line("no candidate's cell ran here", WARN)
-        of = count(len(cells), "candidates' cell")
-        left_out = _left_out(evidence)
-        return self._line(f"{passed:,} of {of} passed, and each control did as it must{left_out}", "bold")
+        told = []
+        for group in summary.groups(evidence):
+            rows = (row.values() for name, row in group.report.cells.items() if name not in controls)
+            if cells := [isinstance(outcome, Passed) for row in rows for outcome in row if ran(outcome)]:
+                told.append(f"{sum(cells):,} of {len(cells):,}{each(group.names)} passed on {group.title}")
+        did = f"of the candidates' cells, {', '.join(told)}, and each control did as it must"
+        said = f"{self.head}: {did if told else _NONE}{_left_out(evidence)}"
+        return Text(plain("; ".join(filter(None, (said, self.then))), 2000), "bold" if told else WARN)
 
-    def _line(self, told: str, style: str) -> Text:
-        return Text(plain("; ".join(filter(None, (f"{self.head}: {told}", self.then)))), style)
+
+_NONE = "no candidate's cell ran here"
 
 
 def result(evidence: Evidence, verdict: Verdict) -> Text:
@@ -115,6 +119,8 @@ def result(evidence: Evidence, verdict: Verdict) -> Text:
     same, differ = verdict.count(Judgement.REPRODUCED), verdict.count(Judgement.DIFFERS)
     unjudged = verdict.count(Judgement.NOT_JUDGED)
     tail = f"{count(same, 'cell')} reproduced, {differ:,} differ, {unjudged:,} not judged"
+    if not _held(verdict):
+        tail = "nothing is recorded to hold it against"
     tail += _left_out(evidence)
     invalid = [name for name, report in evidence.grounds.items() if report.status == "invalid"]
     if not verdict.complete:
