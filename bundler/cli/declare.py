@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bundler.experiment.digests import declare as redeclare
+from bundler.experiment.doubtful import doubtful
 from bundler.experiment.place import experiment_folder
 from bundler.report.text import plain
 
@@ -25,3 +26,5 @@ def declare(
         typer.echo(f"{plain(one.of)} {one.now}")
     if not changed:
         typer.echo("every digest is declared as it is")
+    for finding in doubtful(experiment_folder(folder)):
+        typer.echo(f"warning: {plain(finding.text)}\n  → {finding.hint}", err=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 from bundler.errors import BadExperiment, UsageError
 from bundler.experiment import load, pinned, rules
 from bundler.experiment.deviations import Recorded, derive_deviations
+from bundler.experiment.doubtful import carriage_returns
 from bundler.experiment.finding import (
     Checked,
     Finding,
@@ -60,6 +61,7 @@ def check(folder: Path) -> Checked:
     # 1. The files.
     loaded, whole = _files(found, folder, experiment, declaration)
     found.all += _unlisted_outputs(folder, experiment)
+    found.all += carriage_returns(loaded.base_task, _generated(loaded))
     for arm in experiment.arms:
         _skill_and_prompt(found, loaded, arm, base_task_is_whole=bool(loaded.base_task))
     recorded = _recorded(found, loaded, whole)
@@ -138,12 +140,18 @@ def _unlisted_outputs(folder: Path, experiment: Experiment) -> Iterator[Finding]
             yield error(
                 Rule.UNLISTED_OUTPUT,
                 f"{path!r} is there and not declared: leaving out an answer is a selection",
-                "declare it in its arm, or say in model.procedure what it is and move it out of outputs/",
+                "declare it in its arm; or move it out of outputs/ and say in model.procedure what it is",
             )
     for candidate in experiment.candidates():
         if candidate.arm.origin is Origin.GENERATED and not candidate.output.path.startswith(OUTPUTS):
             text = f"the generated output {candidate.output.path!r} does not lie below {OUTPUTS!r}"
             yield error(Rule.OUTPUT, text, "move it there, so that one can see that none is left out")
+
+
+def _generated(loaded: Loaded) -> dict[str, bytes]:
+    """The outputs that a model wrote, by path, as far as they could be read."""
+    candidates = (c for c in loaded.experiment.candidates() if c.arm.origin is Origin.GENERATED)
+    return {c.output.path: loaded.outputs[c.id] for c in candidates if c.id in loaded.outputs}
 
 
 def _skill_and_prompt(found: Findings, loaded: Loaded, arm: Arm, *, base_task_is_whole: bool) -> None:

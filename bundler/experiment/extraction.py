@@ -20,8 +20,10 @@ from bundler.model.experiment import ExtractionRule
 MAX_BYTES = 1 << 20
 MAX_LINES = 20_000
 """An answer has some hundred. Each can cost the parser twenty times, once for each quotation around it."""
+_ASIDE = "move it out of outputs/ and say so in model.procedure"
+EMPTY = f"put the model's answer into it, then bundler declare; where there was none, {_ASIDE}"
 _MOST_SHOWN = 10
-"""Blocks that an error lists; an output can have thousands."""
+"""Blocks that an error lists."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,8 @@ def extract(output: bytes, rule: ExtractionRule) -> bytes:
     """The candidate's source in ``output``: the very bytes of the block that ``rule`` names.
 
     Line endings and indentation stay as they are. Raises BadExperiment, with the blocks that were
-    found, when the output is not UTF-8 or larger than any answer, when it does not have exactly one
-    block, or when the block is of another language, empty, indented, within a list or quotation, or
+    found, when the output is empty, not UTF-8 or larger than any answer, when it does not have exactly
+    one block, or when the block is of another language, empty, indented, within a list or quotation, or
     never closed.
     """
     _check_size(output)
@@ -59,12 +61,14 @@ def extract(output: bytes, rule: ExtractionRule) -> bytes:
 
 
 def _check_size(output: bytes) -> None:
+    if not output.strip():
+        raise BadExperiment("the output is empty", hint=EMPTY)
     lines = output.count(b"\n") + output.count(b"\r")
     if len(output) > MAX_BYTES or lines > MAX_LINES:
         raise BadExperiment(
             f"the output has {len(output):,} bytes in {lines:,} lines, over {MAX_BYTES:,} or {MAX_LINES:,}: "
             "too large for an answer",
-            hint="is it the right file? An output is the model's answer alone, as it came",
+            hint="is it the right file? An output is the model's answer alone",
         )
 
 
@@ -114,5 +118,5 @@ def _check_block(block: _Block, lines: list[str], rule: ExtractionRule) -> None:
 def _refused(rule: ExtractionRule, problem: str) -> BadExperiment:
     return BadExperiment(
         f"{rule.value!r} does not fit: {problem}",
-        hint="leave the output as it is: it cannot be declared, and the entry's notes have to say so",
+        hint=f"such an output cannot be declared: {_ASIDE}",
     )

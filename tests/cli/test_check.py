@@ -52,6 +52,15 @@ def test_json(small: Small) -> None:
     assert row_max["deviations"] == []
 
 
+def test_declare_warns_of_what_may_not_be_as_it_came(small: Small) -> None:
+    answer = small.file("outputs/with-skill/01.md", b"```python\r\nx = 1\r\n```\r\n")
+    small.arm("with-skill")["outputs"] = [answer]
+    result = run("declare", small.write())
+    assert (result.exit_code, result.stdout) == (ExitCode.OK, "every digest is declared as it is\n")
+    assert result.stderr.startswith("warning: outputs/with-skill/01.md has CRLF line ends")
+    assert "\n  → compare it with the answer as it came" in result.stderr
+
+
 def test_every_error_is_printed_and_counted(small: Small) -> None:
     small.file("outputs/with-skill/02.md", b"")
     result = run("check", small.write().parents[1])

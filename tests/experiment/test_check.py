@@ -98,6 +98,29 @@ def test_a_sound_one(sound: Small) -> None:
     assert checked(sound) == Checked(folder=str(sound.folder), experiment=ID, findings=())
 
 
+def test_an_empty_output_has_one_hint(sound: Small) -> None:
+    """To leave it and not declare it would be an error of its own."""
+    record(sound)
+    sound.arm("with-skill")["outputs"] = [sound.file("outputs/with-skill/01.md", b"")]
+    (one,) = [finding for finding in checked(sound).findings if finding.rule == "extraction"]
+    assert one.text == "outputs/with-skill/01.md: the output is empty"
+    assert one.hint == (
+        "put the model's answer into it, then bundler declare; where there was none, "
+        "move it out of outputs/ and say so in model.procedure"
+    )
+
+
+def test_crlf_among_lf_is_a_warning(sound: Small) -> None:
+    """The bytes are kept: it came so, or a shell changed it before anyone declared it."""
+    crlf = answer().replace(b"\n", b"\r\n")
+    sound.arm("with-skill")["outputs"] = [sound.file("outputs/with-skill/01.md", crlf)]
+    record(sound)
+    (one,) = checked(sound).findings
+    assert (one.severity, one.rule) == (Severity.WARNING, "output")
+    assert one.text.startswith("outputs/with-skill/01.md has CRLF line ends")
+    assert "a shell or an editor may have changed them" in one.hint
+
+
 def test_what_is_not_recorded_yet_is_a_warning(sound: Small) -> None:
     assert found(sound) == [("warning", "no-evidence")] * 3
     assert checked(sound).errors == 0

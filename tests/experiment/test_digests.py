@@ -9,6 +9,7 @@ import pytest
 from bundler.digest import Digest
 from bundler.errors import BadExperiment, UsageError
 from bundler.experiment.digests import declare
+from bundler.experiment.doubtful import doubtful
 from bundler.experiment.load import load
 from bundler.experiment.scaffold import scaffold
 
@@ -87,3 +88,23 @@ def test_a_file_that_is_not_there(folder: Path) -> None:
     (folder / "outputs/with-skill/02.md").unlink()
     with pytest.raises(BadExperiment, match=r"02\.md' cannot be read"):
         declare(folder)
+
+
+def test_outputs_that_may_not_be_as_they_came(folder: Path) -> None:
+    """Empty, or with the line ends that a shell makes; where all have CRLF nothing tells."""
+    assert list(doubtful(folder)) == []
+    (folder / "outputs/with-skill/01.md").write_bytes(b"```python\r\nx = 1\r\n```\r\n")
+    (folder / "outputs/with-skill/02.md").write_bytes(b"")
+    (folder / "base_task.md").write_bytes(b"No line end")
+    assert [(one.severity.value, one.text) for one in doubtful(folder)] == [
+        ("warning", "outputs/with-skill/02.md is empty"),
+        (
+            "warning",
+            "outputs/with-skill/01.md has CRLF line ends, where the base task or another output has LF",
+        ),
+    ]
+    for file in (folder / "outputs").rglob("*.md"):
+        file.write_bytes(b"```python\r\nx = 1\r\n```\r\n")
+    assert list(doubtful(folder)) == []
+    (folder / "base_task.md").write_bytes(b"One line\n")
+    assert len(list(doubtful(folder))) == 6

@@ -59,7 +59,9 @@ def test_fences_are_those_of_commonmark(output: bytes) -> None:
     ("output", "said"),
     [
         (b"no code\n", "0 fenced code blocks, not 1: none"),
-        (b"", "0 fenced code blocks"),
+        (b"", "the output is empty"),
+        (b" \r\n", "the output is empty"),
+        (b"None.\n", "has 0 fenced code blocks, not 1: none"),
         (b"```python\nx\n```\n\n~~~sh\ny\n~~~\n", r"2 .*'python' in lines 1 to 3; 'sh' in lines 5 to 7"),
         (b"```python\nx\n```\n- a\n\n  ```\n  y\n  ```\n", "2 fenced code blocks"),
         (b"```\nx\n```\n" * 11, r"11 .* lines 28 to 30; \.\.\.\n"),
