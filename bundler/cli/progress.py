@@ -8,13 +8,22 @@ import time
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from bundler import interrupts
 from bundler.engine.steps import progress_line
 from bundler.replay.request import Step
 
-_EVERY_S = 30.0
+_SELDOM_S, _OFTEN_S = 30.0, 10.0
+"""Of lines in a log: after the one there is another; after the other only where a tenth more is done."""
 
 
 @contextlib.contextmanager
@@ -26,20 +35,43 @@ def stepping(console: Console) -> Iterator[Callable[[Step], None]]:
         with _bar(console) as step:
             yield step
     else:
-        yield _lines(console)
+        yield lines(console)
 
 
-def _lines(console: Console) -> Callable[[Step], None]:
-    """A line for a log, as a ground begins and now and then: a replay may take minutes."""
-    last: dict[str, float] = {}
+def lines(console: Console, clock: Callable[[], float] = time.monotonic) -> Callable[[Step], None]:
+    """A line for a log as a ground begins, now and then, and as it ends: a replay may take minutes."""
+    begun: dict[str, tuple[float, Step]] = {}
+    last: dict[str, tuple[float, Step]] = {}
 
     def step(now: Step) -> None:
-        time_s = time.monotonic()
-        if time_s - last.get(now.ground, -_EVERY_S) >= _EVERY_S:
-            last[now.ground] = time_s
-            console.print(f"{now.ground}: {now.done:,} of {now.total:,} cells", style="dim", highlight=False)
+        time_s = clock()
+        before_s, before = last.get(now.ground, (time_s, None))
+        if before is None or now.total != before.total or now.done < before.done:  # timing counts anew
+            begun[now.ground] = time_s, now
+        elif not _is_due(now, before, time_s - before_s):
+            return
+        last[now.ground] = time_s, now
+        begun_s, first = begun[now.ground]
+        told = f"{now.ground}: {now.done:,} of {now.total:,} cells{_left(now, first, time_s - begun_s)}"
+        console.print(told, style="dim", highlight=False)
 
     return step
+
+
+def _is_due(now: Step, last: Step, since_s: float) -> bool:
+    tenth = 10 * (now.done - last.done) >= now.total
+    return now.done == now.total or since_s >= _SELDOM_S or (tenth and since_s >= _OFTEN_S)
+
+
+def _left(now: Step, begun: Step, since_s: float) -> str:
+    """By the mean of the cells so far; nothing where there is none, or none is left."""
+    if now.done <= begun.done or now.done == now.total:
+        return ""
+    seconds = since_s / (now.done - begun.done) * (now.total - now.done)
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f", about {seconds:.0f} s left"
+    return f", about {minutes} min left" if minutes < 120 else f", about {minutes / 60:.1f} h left"
 
 
 @contextlib.contextmanager
@@ -49,6 +81,8 @@ def _bar(console: Console) -> Iterator[Callable[[Step], None]]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("left"),
     )
     # The terminal's cursor is hidden meanwhile.
     with interrupts.undoing(), Progress(*columns, console=console, transient=True) as progress:
