@@ -36,7 +36,7 @@ from bundler.oci.layout import read_layout, write_layout
 from bundler.oci.tree import Entry
 from bundler.replay.request import Step, Watch
 from tests.engine.conftest import Recorded, plan
-from tests.small import ID, Small, evidence, ground
+from tests.small import ID, Small, answer, evidence, ground
 
 pytestmark = [
     pytest.mark.docker,
@@ -301,7 +301,7 @@ def test_no_image_of_that_name() -> None:
 def test_ctrl_c_leaves_what_the_replay_had(put: Callable[[Image], str], checkout: Small, base: Image) -> None:
     sleeper = b"import time\nimport torch\n\n\ndef double(x):\n    time.sleep(0.5)\n    return x + x\n"
     checkout.declared["evidence"] = []
-    checkout.arm("control-right")["outputs"] = [checkout.file("controls/control-right.py", sleeper)]
+    checkout.arm("without-skill")["outputs"] = [checkout.file("outputs/without-skill/01.md", answer(sleeper))]
     name = put(freeze(checkout.load(), base).image)
     steps: list[Step] = []
 
@@ -316,8 +316,8 @@ def test_ctrl_c_leaves_what_the_replay_had(put: Callable[[Image], str], checkout
         assert code_of(replayed) == 7
     assert not replayed.evidence.complete
     cells = replayed.evidence.grounds["interpreter"].cells
-    assert cells["without-skill/01"]["n=1"].outcome == "passed"
-    assert cells["control-wrong/control-wrong"]["n=100"].outcome == "not-run"
+    assert cells["control-right/control-right"]["n=1"].outcome == "passed"
+    assert cells["with-skill/01"]["n=100"].outcome == "not-run"
 
 
 def test_sigkill_ends_the_container(

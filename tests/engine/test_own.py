@@ -32,7 +32,7 @@ from bundler.oci.tree import Entry
 from bundler.replay.request import Request, Step, Watch
 from tests.engine.conftest import ONE, Recorded, changed, options, other_version, plan
 from tests.engine.processes import running_from, wait_until
-from tests.small import Small
+from tests.small import Small, answer
 
 pytestmark = pytest.mark.torch
 
@@ -225,7 +225,7 @@ SLEEPER = b"import time\nimport torch\n\n\ndef double(x):\n    time.sleep(0.5)\n
 @pytest.fixture
 def slow(checkout: Small, tmp_path: Path) -> Archive:
     checkout.declared["evidence"] = []
-    checkout.arm("control-right")["outputs"] = [checkout.file("controls/control-right.py", SLEEPER)]
+    checkout.arm("without-skill")["outputs"] = [checkout.file("outputs/without-skill/01.md", answer(SLEEPER))]
     write_archive(freeze(checkout.load(), None).image, tmp_path / "slow.tar", reference="x:1")
     return Archive(tmp_path / "slow.tar")
 
@@ -246,8 +246,8 @@ def test_ctrl_c_leaves_what_it_had(
     with verified(slow, lambda _: request, options(Watch(step))) as replayed:
         cells = replayed.evidence.grounds["interpreter"].cells
     assert not replayed.evidence.complete
-    assert cells["without-skill/01"]["n=1"].outcome == "passed"
-    assert cells["control-wrong/control-wrong"]["n=100"].outcome == "not-run"
+    assert cells["control-right/control-right"]["n=1"].outcome == "passed"
+    assert cells["with-skill/01"]["n=100"].outcome == "not-run"
     assert list(temporary.iterdir()) == []
 
 
