@@ -7,6 +7,9 @@ unpacked package of a distribution's kernel with its modules (``dpkg-deb -x linu
 emulates it, some thirty times slower than this machine: name few tests. It takes qemu-system-x86_64, a static
 busybox, depmod, modprobe and cpio. /tmp, /run and /home are empty there; the command may write to /mnt, a
 folder of this machine whose path is printed.
+
+``--machine aarch64 --root FOLDER`` emulates another machine, with FOLDER as its root file system (as of
+``mmdebstrap --architectures=arm64 --variant=extract``, with busybox-static); this folder is its /srv.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ import tempfile
 from pathlib import Path
 
 _MODULES = ("virtio_pci", "9pnet_virtio", "9p")
-_MACHINE = ("-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "6G")
+_MACHINES = {"x86_64": ("pc", "max", "ttyS0"), "aarch64": ("virt", "max,pauth-impdef=on", "ttyAMA0")}
+"""QEMU's name of the machine and of the processor, and the console."""
+_SIZE = ("-accel", "tcg,thread=multi", "-smp", "2", "-m", "6G")
 _QUIET = ("-nographic", "-nodefaults", "-no-reboot", "-serial", "stdio")
 _INIT = """\
 #!/bin/busybox sh
@@ -30,10 +35,12 @@ b=/bin/busybox
 $b mount -t proc proc /proc
 $b mount -t sysfs sys /sys
 $b mount -t devtmpfs dev /dev
+exec >/dev/console 2>&1
 for module in /modules/*; do $b insmod $module; done
 share() { $b mount -t 9p -o trans=virtio,version=9p2000.L,msize=1048576,$1 $2 $3; }
 share ro,cache=loose root /root
 share rw out /root/mnt
+share ro,cache=loose here /root/srv
 for folder in /tmp /run /home /var/tmp; do $b mount -t tmpfs -o mode=1777 tmp /root$folder; done
 $b mkdir -p /dev/shm /dev/pts
 $b mount -t tmpfs -o mode=1777 shm /dev/shm
@@ -56,6 +63,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("kernel", type=Path, help="an unpacked package of a kernel")
     parser.add_argument("--user", type=int, default=0, help="the user's and the group's number")
+    parser.add_argument("--machine", choices=_MACHINES, default="x86_64")
+    parser.add_argument("--root", type=Path, default=Path("/"), help="that machine's files; this one's")
     parser.add_argument("--timeout", type=int, default=1800, help="seconds")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
@@ -70,10 +79,11 @@ def main() -> None:
         "-w",
     ]
     command = shlex.join([*as_user, "env", *_environment(), *options.command])
-    (out / "first").write_text(_FIRST.format(folder=shlex.quote(str(Path.cwd())), command=command))
+    here = Path.cwd() if options.root == Path("/") else "/srv"
+    (out / "first").write_text(_FIRST.format(folder=shlex.quote(str(here)), command=command))
     with tempfile.TemporaryDirectory() as scratch:
-        image = _first_file_system(options.kernel, Path(scratch))
-        _boot(options.kernel, image, out, options.timeout)
+        image = _first_file_system(options.kernel, options.root, Path(scratch))
+        _boot(options, image, out)
     if not (out / "status").exists():
         sys.exit(f"it did not end; {out}/console has the kernel's messages, {out}/output what it printed")
     print((out / "output").read_text(errors="replace"), end="")
@@ -87,12 +97,12 @@ def _environment() -> list[str]:
     ]
 
 
-def _first_file_system(kernel: Path, scratch: Path) -> Path:
-    """The initial RAM file system: busybox, and the modules that mount this machine's files."""
+def _first_file_system(kernel: Path, files: Path, scratch: Path) -> Path:
+    """The initial RAM file system: busybox, and the modules that mount the machine's files."""
     root = scratch / "root"
     for folder in ("bin", "modules", "proc", "sys", "dev", "root"):
         (root / folder).mkdir(parents=True)
-    shutil.copy("/bin/busybox", root / "bin")
+    shutil.copy(files / "bin/busybox", root / "bin")
     (root / "init").write_text(_INIT)
     (root / "init").chmod(0o755)
     for number, path in enumerate(_modules(kernel)):
@@ -124,15 +134,21 @@ def _decompressed(path: Path) -> bytes:
     return lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
 
 
-def _boot(kernel: Path, image: Path, out: Path, timeout_s: int) -> None:
-    shares = {"root": "path=/,readonly=on,multidevs=remap", "out": f"path={out}"}
+def _boot(options: argparse.Namespace, image: Path, out: Path) -> None:
+    machine, processor, console = _MACHINES[options.machine]
+    shares = {
+        "root": f"path={options.root},readonly=on,multidevs=remap",
+        "here": f"path={Path.cwd()},readonly=on,multidevs=remap",
+        "out": f"path={out}",
+    }
     folders = [f"local,mount_tag={tag},security_model=none,{how}" for tag, how in shares.items()]
-    start = ["-kernel", str(next((kernel / "boot").glob("vmlinuz*"))), "-initrd", str(image)]
-    with (out / "console").open("wb") as console:
+    kernel = next((options.kernel / "boot").glob("vmlinuz*"))
+    with (out / "console").open("wb") as messages:
         subprocess.run(
-            ["qemu-system-x86_64", *_MACHINE, *_QUIET, *start, "-append", "console=ttyS0 quiet panic=-1",
+            [f"qemu-system-{options.machine}", "-machine", machine, "-cpu", processor, *_SIZE, *_QUIET,
+             "-kernel", str(kernel), "-initrd", str(image), "-append", f"console={console} quiet panic=-1",
              *(part for folder in folders for part in ("-virtfs", folder))],
-            stdout=console, stderr=subprocess.STDOUT, timeout=timeout_s, check=False,
+            stdout=messages, stderr=subprocess.STDOUT, timeout=options.timeout, check=False,
         )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def compare(
     sources: Annotated[
         list[str],
         typer.Argument(
-            help="Evidence files (.json, .json.gz), folders of them; or experiments, bundles' images, tars "
+            help="Evidence files (.json, .json.gz, .json.xz), folders of them; or experiments, bundles' images, tars "
             "and folders, for their recorded evidence.",
         ),
     ],

@@ -10,7 +10,7 @@ from bundler.experiment.parse import MAX_FILE_BYTES, parse_evidence
 from bundler.files import read_at_most
 from bundler.model.evidence import Evidence, evidence_json
 
-SUFFIXES = (".json", ".json.gz")
+SUFFIXES = (".json", ".json.gz", ".json.xz")
 """How such a name ends; every other is a target."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import lzma
 from pathlib import Path
 from typing import Annotated
 
@@ -29,7 +29,7 @@ from bundler.report.text import plain
 
 def record(
     folder: Annotated[Path, typer.Argument(help="proof/<category>/<kernel>")],
-    name: Annotated[str, typer.Argument(help="Of the host: the evidence goes to evidence/NAME.json.gz.")],
+    name: Annotated[str, typer.Argument(help="Of the host: the evidence goes to evidence/NAME.json.xz.")],
     ground: options.GroundOption = None,
     arch: options.ArchOption = None,
     seed: options.SeedOption = "0",
@@ -37,7 +37,7 @@ def record(
     time: options.TimeOption = False,
     slow: options.SlowOption = False,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace evidence/NAME.json.gz where it is there already.")
+        bool, typer.Option("--replace", help="Replace evidence/NAME.json.xz where it is there already.")
     ] = False,
 ) -> None:
     """Run every cell on this host and store the evidence below the experiment's folder.
@@ -67,11 +67,11 @@ def record(
         raise typer.Exit(ExitCode.INVALID if evidence.complete else ExitCode.INCOMPLETE)
     judged = {ground: report for ground, report in evidence.grounds.items() if report.status == "judged"}
     data = evidence_json(evidence.model_copy(update={"grounds": judged}))
-    write_below(folder, _evidence(name), gzip.compress(data, mtime=0))
+    write_below(folder, _evidence(name), lzma.compress(data))
     out.print(Text(f"stored: {path}"))
     if unlisted := listing(loaded.experiment, [_evidence(name)]):
         out.print(Text(plain(unlisted, 2000)))
 
 
 def _evidence(name: str) -> str:
-    return f"evidence/{name}.json.gz"
+    return f"evidence/{name}.json.xz"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import lzma
 import zlib
+from collections.abc import Callable
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -17,7 +20,11 @@ from bundler.model.experiment import Experiment
 MAX_FILE_BYTES = 16 << 20
 """Of evidence, unpacked. The largest here, with 4,536 cells, takes 0.8 MiB."""
 MAX_EVIDENCE_VALUES = 500_000
-_GZIP_MAGIC = b"\x1f\x8b"
+_UNPACKERS: dict[bytes, Callable[[], Any]] = {
+    b"\x1f\x8b": lambda: zlib.decompressobj(wbits=31),
+    b"\xfd7zXZ\0": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=64 << 20),
+}
+"""By what a packed file begins with: gzip, xz."""
 
 
 def parse(declaration: bytes, name: str) -> Experiment:
@@ -39,9 +46,11 @@ def parse(declaration: bytes, name: str) -> Experiment:
 
 
 def parse_evidence(data: bytes, name: str) -> Evidence:
-    """Evidence from JSON, plain or in gzip, perhaps a stranger's; BadEvidence says what is wrong."""
-    if data.startswith(_GZIP_MAGIC):
-        data = _inflated(data, name)
+    """Evidence from JSON, plain or in gzip or xz, perhaps a stranger's; BadEvidence says what is wrong."""
+    for magic, unpacker in _UNPACKERS.items():
+        if data.startswith(magic):
+            data = _unpacked(data, unpacker(), name)
+            break
     if not data:
         raise BadEvidence(f"{name} is empty", hint="ask for the file again, or name the right one")
     if len(data) > MAX_FILE_BYTES:
@@ -60,12 +69,11 @@ def parse_evidence(data: bytes, name: str) -> Evidence:
         ) from None
 
 
-def _inflated(data: bytes, name: str) -> bytes:
+def _unpacked(data: bytes, stream: Any, name: str) -> bytes:
     """At most one byte more than the limit, whatever a bomb promises."""
-    stream = zlib.decompressobj(wbits=31)
     try:
-        plain = stream.decompress(data, MAX_FILE_BYTES + 1)
-    except zlib.error as error:
+        plain: bytes = stream.decompress(data, MAX_FILE_BYTES + 1)
+    except (zlib.error, lzma.LZMAError) as error:
         raise BadEvidence(f"{name} is damaged: {error}", hint="ask for the file again") from None
     if len(plain) <= MAX_FILE_BYTES and (not stream.eof or stream.unused_data):
         problem = "goes on after its end" if stream.eof else "is cut short"

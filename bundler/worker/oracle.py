@@ -16,6 +16,7 @@ from bundler.worker import faults, wire
 from bundler.worker.make import Array, Make, Scaled, Tensor, to_bits
 
 Header = dict[str, Any]
+_FILE = "harness.py"
 
 
 def prepare(flavour: str) -> None:
@@ -34,13 +35,13 @@ class Server:
         request = message.header
         try:
             if request["op"] == "load":
-                exec(compile(bytes(message.payload), "harness.py", "exec"), self._harness.__dict__)  # noqa: S102
+                exec(compile(bytes(message.payload), _FILE, "exec"), self._harness.__dict__)  # noqa: S102
                 return {"raised": None}, []
             if request["op"] == "derive":
                 return self._derive(request, memoryview(message.payload))
             return self._case(request)
-        except Exception as error:  # noqa: BLE001 (the worker's edge: a harness may raise anything)
-            return {"raised": faults.describe(error, phase="run")}, []
+        except BaseException as error:  # noqa: BLE001 (the worker's edge: a harness may raise anything)
+            return {"raised": faults.describe(error, phase="run"), "where": _where(error)}, []
 
     def _case(self, request: Header) -> tuple[Header, list[bytes]]:
         """Inputs, and with ``reference`` the answers, of every set of a case."""
@@ -52,10 +53,8 @@ class Server:
             arguments = self._inputs(request, which)
             sets.append([_argument(a, parts, request["stand_in"]) for a in arguments])
             if request["answer"] in answers:
-                compute = getattr(self._harness, answers[request["answer"]])
-                with np.errstate(all="ignore"):
-                    answer = compute(dict(request["params"]), which, arguments)
-                references.append([_answer(array, parts) for array in _as_tuple(answer)])
+                name = answers[request["answer"]]
+                references.append(self._answers(name, request, which, arguments, parts=parts))
         return {"raised": None, "sets": sets, "references": references}, parts.data
 
     def _derive(self, request: Header, payload: memoryview) -> tuple[Header, list[bytes]]:
@@ -66,10 +65,23 @@ class Server:
             flat = np.frombuffer(payload[at : at + count], dtype=np.dtype(each["dtype"]).newbyteorder("<"))
             outputs.append(flat.reshape(each["shape"]))
         arguments = self._inputs(request, request["which"])
-        with np.errstate(all="ignore"):
-            answer = self._harness.derive(dict(request["params"]), request["which"], arguments, outputs)
         parts = _Parts()
-        return {"raised": None, "references": [[_answer(a, parts) for a in _as_tuple(answer)]]}, parts.data
+        derived = self._answers("derive", request, request["which"], arguments, outputs, parts=parts)
+        return {"raised": None, "references": [derived]}, parts.data
+
+    def _answers(self, name: str, request: Header, *given: Any, parts: _Parts) -> list[Header]:
+        """The arrays that a function gives."""
+        compute = self._function(name)
+        with np.errstate(all="ignore"):
+            answer = compute(dict(request["params"]), *given)
+        if answer is None:
+            raise TypeError(f"{name} returned None, not an array or a tuple of them")
+        return [_answer(array, parts) for array in (answer if isinstance(answer, tuple) else (answer,))]
+
+    def _function(self, name: str) -> Any:
+        if name not in self._harness.__dict__:
+            raise NameError(f"it defines no function {name!r}")
+        return self._harness.__dict__[name]
 
     def _inputs(self, request: Header, which: int) -> list[Any]:
         """The arguments of one set. Those of the case that was asked for last are kept for ``derive``."""
@@ -78,7 +90,9 @@ class Server:
             if any(name != case for name, _ in self._arguments):
                 self._arguments.clear()
             make = Make(request["seed"], case, which)
-            drawn = self._harness.inputs(dict(request["params"]), which, make)
+            drawn = self._function("inputs")(dict(request["params"]), which, make)
+            if not isinstance(drawn, list | tuple):
+                raise TypeError(f"inputs returned a {type(drawn).__name__}, not a list of arguments")
             self._arguments[case, which] = [_read_only(argument) for argument in drawn]
         return list(self._arguments[case, which])
 
@@ -86,12 +100,29 @@ class Server:
 def _read_only(argument: Any) -> Any:
     """A tensor whose values a harness cannot change in place: later answers are made from them too."""
     if not isinstance(argument, Tensor):
+        if not isinstance(argument, int | float | str | None):
+            made = type(argument).__name__
+            raise TypeError(f"inputs returned a {made} in its list: make.tensor makes a tensor of an array")
         return argument
     points = None if argument.points is None else types.MappingProxyType(dict(argument.points))
     values = None if argument.values is None else argument.values.view()
     if values is not None:
         values.flags.writeable = False
     return replace(argument, values=values, points=points)
+
+
+def _where(error: BaseException) -> tuple[int, str] | None:
+    """The line of the harness where it was raised, and the function; None where nothing of it was running."""
+    found = None
+    if isinstance(error, SyntaxError) and error.filename == _FILE and error.lineno:
+        found = (error.lineno, "<module>")
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename == _FILE:
+            found = (trace.tb_lineno, code.co_qualname.replace(".<locals>", "")[:100])
+        trace = trace.tb_next
+    return found
 
 
 class _Parts:
@@ -134,10 +165,6 @@ def _argument(argument: Tensor | int | float | str | bool | None, parts: _Parts,
 def _bits(value: float | int, dtype: str) -> str:
     integral = not dtype.lstrip("b").startswith("float")
     return to_bits(np.asarray([int(value) if integral and value == value else value]), dtype).hex()  # noqa: PLR0124
-
-
-def _as_tuple(answer: Any) -> tuple[Array | Scaled, ...]:
-    return answer if isinstance(answer, tuple) else (answer,)
 
 
 def _answer(answer: Array | Scaled, parts: _Parts) -> Header:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from bundler.worker import landlock, seccomp
 from bundler.worker.landlock import NotHere
+from bundler.worker.system_calls import MACHINES
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -198,12 +199,13 @@ _SECCOMP_MODE_FILTER = 2
 
 
 def _seccomp(limits: Confinement) -> None:
-    if platform.machine() != "x86_64":
+    machine = MACHINES.get(platform.machine())
+    if machine is None:
         raise NotHere(f"no system call table for {platform.machine()}")
     if limits.confines:
-        steps = seccomp.replayer(limits.anonymous_files)
+        steps = seccomp.replayer(machine, limits.anonymous_files)
     else:
-        steps = seccomp.worker(os.getpid(), limits.anonymous_files)
+        steps = seccomp.worker(machine, os.getpid(), limits.anonymous_files)
     code = b"".join(struct.pack("<HBBI", *step) for step in steps)
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("<HxxxxxxQ", len(steps), ctypes.addressof(buffer))

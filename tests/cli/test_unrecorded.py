@@ -123,11 +123,11 @@ def test_record_says_how_it_went_and_what_is_next(run: Run, small: Small) -> Non
     assert ended.code == 0
     assert ended.out.splitlines()[-3:] == [
         "RAN: of the candidates' cells, 4 of 4 passed on interpreter, and each control did as it must",
-        f"stored: {small.folder}/evidence/host.json.gz",
-        "evidence/host.json.gz: there, but not listed; write into experiment.yaml the line "
-        "evidence: [evidence/host.json.gz]",
+        f"stored: {small.folder}/evidence/host.json.xz",
+        "evidence/host.json.xz: there, but not listed; write into experiment.yaml the line "
+        "evidence: [evidence/host.json.xz]",
     ]
-    small.declared["evidence"] = ["evidence/host.json.gz"]
+    small.declared["evidence"] = ["evidence/host.json.xz"]
     ended = run("record", small.write(), "host", "--ground", "interpreter", "--replace")
     assert ended.out.splitlines()[-1].startswith("stored: ")
 
@@ -147,7 +147,7 @@ def test_what_is_recorded_is_not_replaced_unasked(run: Run, small: Small) -> Non
     """Else the name of another host's evidence, typed again, loses that evidence."""
     folder = str(small.write())
     small.record(evidence(small.load(), {"interpreter": ground(small.load())}))
-    kept = small.folder / "evidence" / "host.json.gz"
+    kept = small.folder / "evidence" / "host.json.xz"
     kept.write_bytes(b"kept")
     refused = run("record", folder, "host", "--ground", "interpreter")
     assert refused.code == 2

@@ -71,7 +71,7 @@ def changed(image: Image, entries: list[Entry]) -> Image:
     [
         ("proof/portability/row-max/outputs/with-skill/01.md", 3),
         ("proof/portability/row-max/harness.py", 3),
-        ("proof/portability/row-max/evidence/cpu.json.gz", 3),
+        ("proof/portability/row-max/evidence/cpu.json.xz", 3),
     ],
 )
 def test_one_changed_byte_is_refused(base: Image, tmp_path: Path, part: str, code: int) -> None:
@@ -106,7 +106,7 @@ def test_other_recorded_evidence_differs(base: Image, tmp_path: Path) -> None:
     subprocess.run(
         ["cp", "-r", "--parents", "proof/portability/row-max", "skills", tmp_path], cwd=ROOT, check=True
     )
-    (folder / "evidence/cpu.json.gz").write_bytes(evidence_json(forged))
+    (folder / "evidence/cpu.json.xz").write_bytes(evidence_json(forged))
     tag = loaded_into_docker(freeze(load(folder), base).image, tmp_path, "bundler-e2e-forged:latest")
     done = docker("run", "--rm", *HARDENING, tag, "verify", *QUICK)
     assert done.returncode == 1, done.stdout + done.stderr

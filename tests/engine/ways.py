@@ -9,6 +9,7 @@ import pytest
 from bundler.engine import apart, confined
 from bundler.replay import warden
 from bundler.worker import landlock
+from bundler.worker.system_calls import MACHINES
 
 LANDLOCK, NAMESPACE = "landlock", "namespace"
 WARDEN_BEFORE_SCOPES = (
@@ -28,18 +29,19 @@ def _can_be_apart() -> bool:
     return True
 
 
-X86_64 = platform.machine() == "x86_64"
+FILTERED = platform.machine() in MACHINES
 WAYS = [
     pytest.param(
         LANDLOCK,
         marks=pytest.mark.skipif(
-            not X86_64 or landlock.version() < landlock.SCOPES_VERSION, reason="this kernel's Landlock cannot"
+            not FILTERED or landlock.version() < landlock.SCOPES_VERSION,
+            reason="this kernel's Landlock cannot",
         ),
     ),
     pytest.param(
         NAMESPACE,
         marks=pytest.mark.skipif(
-            not X86_64 or landlock.version() < 1 or not _can_be_apart(),
+            not FILTERED or landlock.version() < 1 or not _can_be_apart(),
             reason="no namespace can be made here",
         ),
     ),

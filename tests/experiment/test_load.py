@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import os
 import time
 from collections.abc import Callable
@@ -449,27 +450,42 @@ def test_the_first_wrong_item_of_many_ends_the_reading(value: dict[str, Any]) ->
     assert error.value.error_count() < 100
 
 
-def test_evidence_in_gzip(small: Small) -> None:
+def _gzip(data: bytes) -> bytes:
+    return gzip.compress(data, mtime=0)
+
+
+@pytest.mark.parametrize("pack", [_gzip, lzma.compress])
+def test_evidence_that_is_packed(pack: Callable[[bytes], bytes], small: Small) -> None:
     loaded = small.load()
-    small.record(gzip.compress(_sound(small)))
+    small.record(pack(_sound(small)))
     assert small.load().recorded[0][1] == evidence(loaded, {"interpreter": ground(loaded)})
 
 
+@pytest.mark.parametrize("pack", [_gzip, lzma.compress])
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("spoil", "said"),
     [
-        (gzip.compress(b"{}", mtime=0)[:-4], "it is cut short"),
-        (gzip.compress(b"{}", mtime=0)[:-4] + b"abcd", "it is damaged: "),
-        (gzip.compress(b"{}", mtime=0) + b"more", "it goes on after its end"),
-        (gzip.compress(b"{}", mtime=0) * 2, "it goes on after its end"),
-        (gzip.compress(bytes(MAX_FILE_BYTES * 4), mtime=0), f"it is over {MAX_FILE_BYTES >> 20} MiB"),
-        (gzip.compress(gzip.compress(b"{}", mtime=0), mtime=0), "it is no evidence"),
+        (lambda pack: pack(b"{}")[:-4], "it is cut short"),
+        (lambda pack: pack(b"{}")[:-4] + b"abcd", "it is damaged: "),
+        (lambda pack: pack(b"{}") + b"more", "it goes on after its end"),
+        (lambda pack: pack(b"{}") * 2, "it goes on after its end"),
+        (lambda pack: pack(bytes(MAX_FILE_BYTES * 4)), f"it is over {MAX_FILE_BYTES >> 20} MiB"),
+        (lambda pack: pack(pack(b"{}")), "it is no evidence"),
     ],
 )
-def test_evidence_in_bad_gzip(data: bytes, said: str) -> None:
+def test_evidence_that_is_badly_packed(
+    spoil: Callable[[Callable[[bytes], bytes]], bytes], said: str, pack: Callable[[bytes], bytes]
+) -> None:
+    data = spoil(pack)
     with pytest.raises(BadEvidence) as error:
         parse_evidence(data, "it")
     assert error.value.problem.startswith(said)
+
+
+def test_evidence_that_takes_much_memory_to_unpack() -> None:
+    packed = lzma.compress(b"{}", preset=9)  # a dictionary of 64 MiB
+    with pytest.raises(BadEvidence, match="it is damaged: Memory usage limit exceeded"):
+        parse_evidence(packed, "it")
 
 
 def test_a_few_problems_of_many_are_listed(small: Small) -> None:

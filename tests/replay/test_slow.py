@@ -108,7 +108,7 @@ def test_recorded_and_held_against(slow: Small) -> None:
     folder = slow.write()
     options = ("--ground", "interpreter", "--jobs", "1")
     assert _run("record", folder, "cpu", "--slow", *options)[0] == 0
-    slow.declared["evidence"] = ["evidence/cpu.json.gz"]
+    slow.declared["evidence"] = ["evidence/cpu.json.xz"]
     slow.write()
     code, said = _run("verify", folder, *options)
     assert code == 0
@@ -121,7 +121,7 @@ def test_recorded_and_held_against(slow: Small) -> None:
     assert code == 0
     assert said.endswith("REPRODUCED: 8 cells reproduced, 0 differ, 0 not judged\n")
     # A slow cell that comes out otherwise differs, as any other does.
-    _record_otherwise(folder / "evidence/cpu.json.gz", slow)
+    _record_otherwise(folder / "evidence/cpu.json.xz", slow)
     assert _run("verify", folder, *options)[0] == 0
     code, said = _run("verify", folder, *options, "--slow")
     assert code == 1
@@ -142,7 +142,7 @@ def test_what_was_recorded_without_is_not_judged_with(slow: Small) -> None:
     folder = slow.write()
     options = ("--ground", "interpreter", "--jobs", "1")
     assert _run("record", folder, "cpu", *options)[0] == 0
-    slow.declared["evidence"] = ["evidence/cpu.json.gz"]
+    slow.declared["evidence"] = ["evidence/cpu.json.xz"]
     slow.write()
     code, said = _run("verify", folder, *options, "--slow")
     assert code == 0

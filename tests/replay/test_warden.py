@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
+import re
 import struct
 import subprocess
 import sys
@@ -190,14 +192,14 @@ def test_its_stdin_ends_with_the_asker(tmp_path: Path) -> None:
     ("limit", "does", "said"),
     [
         ({"most_threads": 5}, "[os.fork() for _ in range(3)]", "had 8 threads, over 5"),
-        ({"most_bytes": 1 << 20}, "open('x', 'wb').write(bytes(3 << 20))", "wrote 3 MiB to its folder, over"),
+        ({"most_bytes": 1 << 20}, "open('x', 'wb').write(bytes(3 << 20))", "wrote [23] MiB to its folder"),
     ],
 )  # fmt: skip
 def test_too_much(tmp_path: Path, limit: dict[str, Any], does: str, said: str) -> None:
     program = f"import os, time; {does}; time.sleep(60)"
     status, _, printed = ended(start(replace(order(tmp_path, program), **limit)))
     assert status == 137
-    assert printed.startswith(f"the replayer was ended: it {said}")
+    assert re.match(f"the replayer was ended: it {said}", printed)
     assert running_from(tmp_path) == []
 
 
@@ -273,6 +275,9 @@ def test_a_reason_that_is_cut_within_a_letter(tmp_path: Path, start_of_it: str) 
     assert (status, said[:28]) == (1, "[Errno 36] File name too lon")
 
 
+_CAPSET = {"x86_64": 126, "aarch64": 91}
+
+
 def _without(number: int) -> None:
     """Take a system call away, as on a kernel that does not have it."""
     steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | 38), (0x06, 0, 0, 0x7FFF0000)]
@@ -295,7 +300,7 @@ def test_without_landlock_it_is_not_started(tmp_path: Path, way: Way) -> None:
 
 def test_what_does_not_hold_is_named(tmp_path: Path) -> None:
     asked = order(tmp_path, "import sys; open(sys.argv[1], 'w')")
-    status, said, _ = ended(start(asked, lambda: _without(126)))  # capset
+    status, said, _ = ended(start(asked, lambda: _without(_CAPSET[platform.machine()])))
     assert (status, said) == (1, "no-capabilities: refused: Function not implemented\n")
     assert list(tmp_path.iterdir()) == []
 

@@ -127,7 +127,7 @@ def test_a_scale_makes_no_tolerance_endless(values: str, scale: str, taken: bool
         (b"np.ones(2) * 1j", "complex128"),
         (b"np.array(['1', '2'])", "<U1"),
         (b"np.array([object(), 1])", "object"),
-        (b"None", "object"),
+        (b"None", "derive returned None"),
         (b"np.array([2**63], dtype='u8')", "beyond int64"),
         (b"[[1, 2], [3]]", "inhomogeneous"),
     ],
