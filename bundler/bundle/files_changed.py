@@ -60,7 +60,7 @@ def _file(path: str, was: Entry | None, now: Entry | None) -> str:
 
 
 def _text(path: str, was: Entry | None, now: Entry | None) -> str:
-    """Empty for what is no text, as evidence in gzip."""
+    """Empty for what is no text, as packed evidence."""
     try:
         for entry in (was, now):
             _ = entry and entry.data.decode()
