@@ -64,7 +64,15 @@ def _problem(candidate: Candidate, cells: Mapping[str, Outcome]) -> str:
         return f"control {candidate.id} was not run, so nothing shows that this ground can tell"
     failing = [case for case, outcome in judged.items() if not isinstance(outcome, Passed)]
     if candidate.arm.expect is Expect.PASS and failing:
-        return f"control {candidate.id} must pass and did not on {failing[0]}"
+        return f"control {candidate.id} must pass and did not on {failing[0]}{_alike(judged)}"
     if candidate.arm.expect is Expect.FAIL and not failing:
         return f"control {candidate.id} must fail and passed every case that ran ({len(judged)})"
     return ""
+
+
+def _alike(judged: Mapping[str, Outcome]) -> str:
+    """What every case that ran says of why; empty where they do not say the same."""
+    said = {getattr(outcome, "detail", "") or getattr(outcome, "error", "") for outcome in judged.values()}
+    lines = str(said.pop()).strip().splitlines() if len(said) == 1 else []
+    others = " or any other case that ran" if len(judged) > 1 else ""
+    return f"{others}: {lines[-1][:300]}" if lines else ""

@@ -10,7 +10,7 @@ import numpy as np
 from bundler.judge.claims import CallClaim, CellClaim, Raised
 from bundler.judge.compare import Agreement, Array, compare, decode
 from bundler.judge.form import wrong_form
-from bundler.judge.reference import Derive, Reference
+from bundler.judge.reference import Derive, NotDerived, Reference
 from bundler.model.experiment import Comparison, Experiment
 from bundler.model.outcome import Mark, NotRun, Outcome, Passed, Unstable, Why, Wrong
 
@@ -51,8 +51,8 @@ def judge_cell(
 ) -> Outcome:  # fmt: skip
     """The outcome of a cell whose worker answered.
 
-    ``references`` has one entry for each set; ``derive`` is needed where the experiment has derived arrays
-    and may raise what it likes. Raises ValueError when the claim does not fit the request:
+    ``references`` has one entry for each set; ``derive`` is needed where the experiment has derived arrays,
+    and what it raises beside NotDerived goes on. Raises ValueError when the claim does not fit the request:
     other calls than were asked for, or a payload that the descriptions do not add up to.
     """
     calls: list[_Call] = []
@@ -145,7 +145,10 @@ class _Judge:
         parts = tuple(np.frombuffer(part, dtype=np.uint8) for part in data)
         known = self._known.get(which)
         if known is None or not known.same_bits(parts):
-            known = self._compare(which, parts)
+            try:
+                known = self._compare(which, parts)
+            except NotDerived as why:
+                return _Call(which, parts, wrong=Wrong(what="values", call=index, detail=str(why)))
             self._known.setdefault(which, known)
         return replace(known, wrong=self._wrong(index, claim, known))
 

@@ -76,6 +76,12 @@ def round_to(reference: Array, dtype: str) -> Array:
         return reference.astype(np.dtype(dtype)).astype(np.float64)
 
 
+def as_stored(reference: Array, dtype: str) -> Array:
+    """The reference as ``decode`` gives it where it is returned as ``dtype``."""
+    with np.errstate(invalid="ignore"):
+        return round_to(reference, dtype).astype(np.int64 if dtype in INTEGRAL else np.float64)
+
+
 def _round_to_bfloat16(reference: Array) -> Array:
     bits = reference.astype(np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bundler.judge.compare import Array
-from bundler.model.experiment import Returned
+import numpy as np
+
+from bundler.judge.compare import INTEGRAL, Array
+from bundler.model.experiment import Comparison, Experiment, NanRule, Returned
 
 _ITEM_BYTES = {
     "float64": 8, "int64": 8, "float32": 4, "int32": 4, "int8": 1, "uint8": 1, "bool": 1,
@@ -34,6 +36,33 @@ class Reference:
         return 1.0 if found is None else found
 
 
+def unreachable(experiment: Experiment, reference: Reference) -> str:
+    """The first element that no candidate can be right in, in words: empty where there is none."""
+    rules: list[tuple[str, str, Comparison | None]] = [
+        *((each.name, each.dtype, each.compare) for each in experiment.returns),
+        *((each.name, "", each.compare) for each in experiment.derived),
+    ]
+    for (name, dtype, rule), array in zip(rules, reference.arrays, strict=True):
+        never = _never(array, dtype, rule)
+        if never.any():
+            at = np.unravel_index(int(np.argmax(never)), never.shape)
+            why = f"is returned as {dtype}" if dtype in INTEGRAL else "NaN is forbidden"
+            return f"{name}[{', '.join(map(str, map(int, at)))}] is {array[at]!s}, and {why}"
+    return ""
+
+
+def _never(array: Array, dtype: str, rule: Comparison | None) -> Array:
+    if dtype not in INTEGRAL or rule is None:
+        return np.isnan(array) & (rule is not None and rule.nan is NanRule.FORBIDDEN)
+    least, most = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    whole = array.dtype.kind == "i" or np.floor(array) == array
+    return np.asarray(~(whole & (array >= least) & (array <= most)))
+
+
+class NotDerived(Exception):
+    """Of what a call returned nothing can be derived, though something can of the right answer."""
+
+
 Derive = Callable[[int, tuple[Array, ...]], tuple[Array, ...]]
 """The harness's ``derive``: the set's index and a call's returned tensors, decoded; one array for each of
-``Experiment.derived``, each with the shape of its reference."""
+``Experiment.derived``, each with the shape of its reference. It may raise NotDerived."""

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from bundler.errors import BadExperiment
 from bundler.judge import calls, source
 from bundler.judge.cell import judge_cell, no_memory
 from bundler.judge.claims import MAX_TUNED, CellClaim
-from bundler.judge.compare import Array
+from bundler.judge.compare import Array, as_stored
 from bundler.judge.launch import launch_of
-from bundler.judge.reference import Derive
+from bundler.judge.reference import Derive, NotDerived
 from bundler.judge.source_kernel import SourceOutputs
+from bundler.model.arm import Expect
 from bundler.model.experiment import Case, Experiment, Ground, Language, Origin
-from bundler.model.outcome import Failed, Mark, NotRun, Outcome, Passed, Phase, Why, Wrong
+from bundler.model.outcome import Failed, Mark, Outcome, Passed, Phase, Wrong
 from bundler.replay import without
 from bundler.replay.answers import read
 from bundler.replay.oracle import CaseData, DeriveFailed, Oracle
@@ -44,11 +46,10 @@ def caller(
         except MemoryError:
             worker.kill()
             raise Lost(no_memory("the judge ran out of memory over this case")) from None
-        except DeriveFailed as failed:
-            outcome = NotRun(why=Why.INFRASTRUCTURE, detail=failed.problem[:1000])
         except _NoRoom as claim:
             # Once the process has ended: what it holds is free only then.
             raise Lost(None, partial(_whose_memory, job, zygote, data, claim)) from None
+        _as_expected(job, unit, outcome)
         return dict.fromkeys(unit.grounds, _marked(outcome) if undefined else outcome)
 
     return ask
@@ -61,13 +62,39 @@ def _marked(outcome: Outcome) -> Outcome:
     return outcome.model_copy(update={"marks": (*outcome.marks, Mark.UNDEFINED_LOAD)})
 
 
+def _as_expected(job: Job, unit: Unit, outcome: Outcome) -> None:
+    """Raise BadExperiment where a control that must pass returns what has another form than is expected.
+
+    No candidate can be held to a form that a right answer has not. What candidates return never decides it.
+    """
+    arm = job.candidate.arm
+    held = arm.expect is Expect.PASS and {ground.split(":")[0] for ground in unit.grounds} & set(arm.on)
+    if held and isinstance(outcome, Wrong) and outcome.what in ("count", "dtype", "shape"):
+        raise BadExperiment(
+            f"control {job.candidate.id}, which must pass, does not return on case {unit.case.id!r} what "
+            f"{job.experiment.harness.path} and experiment.yaml expect: {outcome.detail}",
+            hint="shapes are those of the reference, the rest is stated under returns; mend what is wrong, "
+            "then run bundler check and bundler verify again",
+        )
+
+
 def deriving(oracle: Oracle, case: Case, experiment: Experiment, data: CaseData) -> Derive:
-    """What has the harness derive from a call's returned tensors; ``experiment`` as it judges the case."""
+    """What has the harness derive from a call's returned tensors; ``experiment`` as it judges the case.
+
+    Where it cannot, it is given the right answer: if it takes that, what was returned is wrong, and else the
+    harness is (DeriveFailed).
+    """
     first = len(experiment.returns)
 
     def derive(which: int, outputs: tuple[Array, ...]) -> tuple[Array, ...]:
         shapes = [array.shape for array in data.references[which].arrays[first:]]
-        return oracle.derive(case, which, outputs, shapes)
+        try:
+            return oracle.derive(case, which, outputs, shapes)
+        except DeriveFailed as failed:
+            pairs = zip(data.references[which].arrays, experiment.returns, strict=False)
+            oracle.derive(case, which, [as_stored(array, each.dtype) for array, each in pairs], shapes)
+            why = f"nothing is derived of it, as is of the right answer: {failed.problem}"
+            raise NotDerived(why[:1000]) from None
 
     return derive
 

@@ -24,6 +24,8 @@ _Sizes = Annotated[tuple[_Size, ...], FailFast(), Field(max_length=64)]
 _Place = tuple[_Size, _Size]
 """Where in the payload: the first byte, and how many."""
 _Bits = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{2}){1,8}$")]
+_Line = Annotated[int, Field(ge=1, le=1 << 30)]
+_Function = Annotated[str, StringConstraints(max_length=100, pattern=r"^[\w.<>]+$")]
 _Points = Annotated[tuple[tuple[_Size, _Bits], ...], FailFast(), Field(max_length=200_000)]
 
 
@@ -125,6 +127,8 @@ class HarnessAnswer(Frozen):
     """To any request: what was raised, or inputs, arrays, or both."""
 
     raised: Raised | None
+    where: tuple[_Line, _Function] | None = None
+    """In the harness, what was raised came from."""
     sets: Annotated[tuple[_Arguments, ...], FailFast(), Field(max_length=8)] = ()
     references: Annotated[tuple[_Arrays, ...], FailFast(), Field(max_length=8)] = ()
 

@@ -6,13 +6,14 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any, Self
 
 import numpy as np
 
 from bundler.errors import BadExperiment
 from bundler.judge.compare import Array
-from bundler.judge.reference import Reference
+from bundler.judge.reference import Reference, unreachable
 from bundler.model.experiment import Case, Experiment, Returned
 from bundler.replay.allowance import GIB, Allowance
 from bundler.replay.answers import OutOfForm, read
@@ -33,7 +34,7 @@ candidate takes them in the same order, so the least recent is the next to be as
 
 
 class DeriveFailed(BadExperiment):
-    """The harness raised over what one candidate returned: no verdict on it, and none on the others."""
+    """The harness derives nothing from what a call returned, or what does not fit."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Oracle:
     ) -> tuple[Array, ...]:
         """What the harness derives from a call's returned tensors, in these shapes.
 
-        Raises DeriveFailed when it raises, else as ``case`` does.
+        Raises DeriveFailed when it raises or answers with what does not fit, else as ``case`` does.
         """
         described, parts = _described(outputs)
         request = self._about(case) | {"op": "derive", "which": which, "outputs": described}
@@ -113,13 +114,13 @@ class Oracle:
         try:
             (found,) = answer.arrays("what it derived", 1, names, memoryview(message.payload))
         except ValueError as error:
-            raise self._bad(f"derived arrays that do not fit on case {case.id!r}: {error}") from None
+            problem = f"derived arrays that do not fit on case {case.id!r}: {error}"
+            raise self.bad(problem, DeriveFailed) from None
         derived = found.arrays
         if [array.shape for array in derived] != list(shapes):
             given = [array.shape for array in derived]
-            raise self._bad(
-                f"derived arrays of shapes {given} on case {case.id!r}, the reference has {shapes}"
-            )
+            problem = f"derived arrays of shapes {given} on case {case.id!r}, the reference has {shapes}"
+            raise self.bad(problem, DeriveFailed)
         return tuple(derived)
 
     def _about(self, case: Case) -> dict[str, Any]:
@@ -139,9 +140,13 @@ class Oracle:
         names = self._names(case, which_answer)
         try:
             arrays = answer.arrays(which_answer, count if which_answer else 0, names, payload)
-            return CaseData(answer.arguments(count, payload), payload, arrays)
+            data = CaseData(answer.arguments(count, payload), payload, arrays)
         except ValueError as error:
-            raise self._bad(f"answered case {case.id!r} with arrays that do not fit: {error}") from None
+            raise self.bad(f"answered case {case.id!r} with arrays that do not fit: {error}") from None
+        if which_answer == "reference":
+            for never in filter(None, (unreachable(self._experiment.judging(case), one) for one in arrays)):
+                raise self.bad(f"has a reference that no answer can equal on case {case.id!r}: {never}")
+        return data
 
     def _names(self, case: Case, which_answer: str) -> list[str]:
         """Of the arrays that the harness answers with: a cross-check's are those of a candidate."""
@@ -158,7 +163,9 @@ class Oracle:
             time.sleep(0.5)  # what it printed comes through a pipe
             printed = self._worker.printed.decode(errors="replace").strip().splitlines()
             last = f" ({printed[-1][:300]})" if printed else ""
-            raise self._bad(f"gave no answer to {request['op']!r}: {error}{last}") from None
+            what = f"{request['op']!r}" + (f" on case {request['case']!r}" if "case" in request else "")
+            late = f"not within {seconds:.0f} s" if isinstance(error, wire.DeadlinePassed) else error
+            raise self.bad(f"gave no answer to {what}: {late}{last}") from None
 
     def _check(
         self, message: wire.Message, what: str, raised: type[BadExperiment] = BadExperiment
@@ -166,18 +173,25 @@ class Oracle:
         try:
             answer = read(HarnessAnswer, message.header)
         except OutOfForm as fault:
-            raise self._bad(f"{what}: its answer is out of form: {fault}") from None
+            raise self.bad(f"{what}: its answer is out of form: {fault}", raised) from None
         if answer.raised is not None:
             name, text = answer.raised.errors[0]
-            raise self._bad(f"{what}: {name}: {text}", raised)
+            raise self.bad(f"{what}: {self._place(answer)}{name[:200]}: {text[:1000]}", raised)
         return answer
 
-    def _bad(self, problem: str, kind: type[BadExperiment] = BadExperiment) -> BadExperiment:
-        path = self._experiment.harness.path
+    def _place(self, answer: HarnessAnswer) -> str:
+        """``harness.py:7 in reference: ``; empty where it does not say."""
+        if answer.where is None:
+            return ""
+        line, function = answer.where
+        within = "" if function == "<module>" else f" in {function}"
+        return f"{PurePosixPath(self._experiment.harness.path).name}:{line}{within}: "
+
+    def bad(self, problem: str, kind: type[BadExperiment] = BadExperiment) -> BadExperiment:
+        """The fault of the harness, of which ``problem`` is said."""
         return kind(
-            f"the harness {path!r} {problem}",
-            hint="the harness has to define inputs(case, which, make) and reference(case, which, arguments), "
-            "and derive or cross_check where experiment.yaml names them; docs/experiments.md shows one",
+            f"the harness {self._experiment.harness.path!r} {problem}",
+            hint="mend it, then run bundler check and bundler verify again; docs/experiments.md shows one",
         )
 
     def stop(self) -> None:

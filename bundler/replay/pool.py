@@ -86,7 +86,7 @@ def run_all(
     """
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            futures = [pool.submit(task) for task in tasks]
+            futures = [pool.submit(_unless_stopped, task, stop) for task in tasks]
         except RuntimeError as error:
             stop.set()
             raise _no_threads(jobs, error) from None
@@ -104,6 +104,17 @@ def run_all(
             raise _broken(error) from None
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _unless_stopped(task: Callable[[], None], stop: threading.Event) -> None:
+    """Run it; where it fails, no other begins before that is noticed."""
+    if stop.is_set():
+        return
+    try:
+        task()
+    except BaseException:
+        stop.set()
+        raise
 
 
 class _Broken(Exception):

@@ -12,7 +12,7 @@ from bundler.judge import calls
 from bundler.judge.compare import compare
 from bundler.judge.source import undefined_loads
 from bundler.model.experiment import Comparison, Experiment, Ground
-from bundler.model.outcome import Crashed, NotRun, Outcome, Passed, Why, Wrong
+from bundler.model.outcome import Crashed, Failed, NotRun, Outcome, Passed, Phase, Why, Wrong
 
 Make = Callable[..., Experiment]
 GOOD, BAD = Passed(), Wrong(what="values", call=0, detail="")
@@ -38,6 +38,19 @@ def test_controls(make_experiment: Make, right: list[Outcome], wrong: list[Outco
     }
     found = misbehaviour(make_experiment(), Ground.DEVICE, cells)
     assert found.startswith(problem) if problem else found == ""
+
+
+def test_what_all_cases_say_of_a_control_that_fails_is_said(make_experiment: Make) -> None:
+    torn = Failed(phase=Phase.RUN, error="Traceback\nNameError: name 'out' is not defined\n")
+    cells: dict[str, dict[str, Outcome]] = {"right/x": {"n=1": torn, "n=2": torn}, "wrong/x": {"n=1": BAD}}
+    said = "must pass and did not on n=1 or any other case that ran: NameError: name 'out' is not defined"
+    assert misbehaviour(make_experiment(), Ground.DEVICE, cells) == f"control right/x {said}"
+    cells["right/x"]["n=2"] = GOOD
+    assert misbehaviour(make_experiment(), Ground.DEVICE, cells).endswith("did not on n=1")
+    cells["right/x"]["n=2"] = Failed(phase=Phase.RUN, error="another")
+    assert misbehaviour(make_experiment(), Ground.DEVICE, cells).endswith("did not on n=1")
+    cells["right/x"] = {"n=1": Failed(phase=Phase.RUN, error="x" * 4000)}
+    assert len(misbehaviour(make_experiment(), Ground.DEVICE, cells)) < 400
 
 
 def test_a_control_that_is_missing_is_not_forgiven(make_experiment: Make) -> None:

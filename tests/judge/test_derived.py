@@ -10,10 +10,10 @@ import pytest
 
 from bundler.judge.cell import judge_arrays, judge_cell
 from bundler.judge.claims import CellClaim
-from bundler.judge.compare import compare, decode, round_to
-from bundler.judge.reference import Reference
+from bundler.judge.compare import as_stored, compare, decode, round_to
+from bundler.judge.reference import NotDerived, Reference, unreachable
 from bundler.model.experiment import Comparison, Experiment, NanRule
-from bundler.model.outcome import Passed, Wrong
+from bundler.model.outcome import Passed, Unstable, Wrong
 
 Make = Callable[..., Experiment]
 RULE = {"atol": 1e-3, "rtol": 0, "nan": "forbidden", "reason": "a test"}
@@ -123,3 +123,61 @@ def test_8_bit_floats_are_rounded_to_nearest_even_and_saturate(
 ) -> None:
     assert round_to(np.array([value]), dtype).tolist() == [stored]
     assert compare(np.array([stored]), np.array([value]), dtype, ROUNDED).wrong == 0
+
+
+# --- a right answer that no answer can equal: the harness's fault ------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dtype", "nan", "values", "says"),
+    [
+        ("float32", "forbidden", [[1.0, np.nan]], "out[0, 1] is nan, and NaN is forbidden"),
+        ("float32", "equal", [[1.0, np.nan]], ""),
+        ("float32", "forbidden", [[1e300, np.inf, -0.0]], ""),
+        ("int8", "equal", [[np.nan]], "out[0, 0] is nan, and is returned as int8"),
+        ("int8", "forbidden", [[127, 128]], "out[0, 1] is 128, and is returned as int8"),
+        ("int8", "forbidden", [[-128.0, 127.0, 0.5]], "out[0, 2] is 0.5, and is returned as int8"),
+        ("uint8", "forbidden", [[-1]], "out[0, 0] is -1, and is returned as uint8"),
+        ("bool", "forbidden", [[0, 1, 2]], "out[0, 2] is 2, and is returned as bool"),
+        ("int64", "forbidden", [[-(2**63), 2**63 - 1, 2**53 + 1]], ""),
+        ("int32", "forbidden", [[np.inf]], "out[0, 0] is inf, and is returned as int32"),
+        ("float32", "forbidden", [[]], ""),
+    ],
+)
+def test_what_no_answer_can_equal(
+    make_experiment: Make, dtype: str, nan: str, values: Any, says: str
+) -> None:
+    experiment = make_experiment(returns=[{"name": "out", "dtype": dtype, "compare": RULE | {"nan": nan}}])
+    assert unreachable(experiment, Reference((np.array(values),))) == says
+
+
+def test_what_is_not_compared_may_be_anything_and_what_is_derived_may_not_be_nan(
+    make_experiment: Make,
+) -> None:
+    experiment = _moments(make_experiment)
+    assert unreachable(experiment, Reference((np.array([np.nan]), np.array([2.0])))) == ""
+    said = unreachable(experiment, Reference((np.array(-1.0), np.array(np.nan))))
+    assert said == "rstd[] is nan, and NaN is forbidden"
+
+
+def test_the_right_answer_as_a_candidate_would_return_it() -> None:
+    assert as_stored(np.array([0.1]), "float32").tolist() == [float(np.float32(0.1))]
+    stored = as_stored(np.array([3.0]), "int32")
+    assert (stored.dtype, stored.tolist()) == (np.int64, [3])
+
+
+def test_a_call_of_which_nothing_is_derived_is_wrong(make_experiment: Make) -> None:
+    """On the same bits again, and on a later call alone, which makes the cell unstable."""
+
+    def derive(which: int, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        if outputs[0][0] == 9:
+            raise NotDerived("the harness says why")
+        return (1 / np.sqrt(outputs[0]),)
+
+    references = (Reference((np.array([4.0]), np.array([0.5]))),)
+    for answers, outcome in (([9.0, 9.0], Wrong), ([9.0, 4.0], Wrong), ([4.0, 9.0], Unstable)):
+        claim = _claim([{"dtype": "float32", "shape": [1], "bytes": 4}], 2)
+        data = memoryview(np.array(answers, "<f4").tobytes())
+        found = judge_cell(_moments(make_experiment), (0, 0), claim, data, references, derive)
+        assert isinstance(found, outcome)
+        assert "the harness says why" in found.detail

@@ -8,6 +8,7 @@ import pytest
 
 from bundler.errors import BadExperiment
 from bundler.model.experiment import Case
+from bundler.replay import oracle as oracle_module
 from bundler.replay.answers import OutOfForm, read
 from bundler.replay.harness_answers import HarnessAnswer
 from bundler.replay.oracle import Oracle
@@ -116,6 +117,17 @@ def test_a_million_faults_are_one() -> None:
         read(HarnessAnswer, {"raised": None, "sets": [[{}] * 40_000]})
 
 
+@pytest.mark.parametrize(
+    "where",
+    [[1, "f\nerror: forged"], [1, "f" * 101], [1, ""], [0, "f"], [1 << 40, "f"], [1], "1f"],
+)
+def test_a_place_out_of_form(where: object) -> None:
+    answer = {"raised": {"phase": "run", "errors": [["E", ""]]}, "where": [7, "reference.<lambda>"]}
+    assert read(HarnessAnswer, answer).where == (7, "reference.<lambda>")
+    with pytest.raises(OutOfForm):
+        read(HarnessAnswer, answer | {"where": where})
+
+
 # --- through a process -----------------------------------------------------------------------------
 
 FORGED = b"""
@@ -160,3 +172,79 @@ def test_a_reference_of_too_many_arrays_is_the_harness_fault(tmp_path: Path) -> 
     harness = HARNESS.replace(b"    return 2.0", b"    return (2.0").rstrip() + b",) * 2\n"
     with pytest.raises(BadExperiment, match="reference of set 0 is 2 arrays, not 1: "):
         _asked(Small(tmp_path), harness)
+
+
+RAISES = HARNESS.replace(b"    return 2.0", b"    return helper(case)\n    return 2.0")
+HELPER = b"""
+
+def helper(case):
+    rows = [case[name] for name in ("rows",)]
+    return rows
+"""
+
+
+@pytest.mark.parametrize(
+    ("harness", "says"),
+    [
+        (RAISES + HELPER, "failed on case 'n=1': harness.py:11 in helper.<listcomp>: KeyError: 'rows'"),
+        (RAISES, "failed on case 'n=1': harness.py:6 in reference: NameError: name 'helper' is not defined"),
+        (HARNESS + b"\nimport nothere", "could not be loaded: harness.py:8: ModuleNotFoundError: No module"),
+        (HARNESS + b"\ndef (:", "could not be loaded: harness.py:8: SyntaxError: invalid syntax"),
+        (HARNESS + b"\n1 / 0", "could not be loaded: harness.py:8: ZeroDivisionError: division by zero"),
+        (
+            RAISES.replace(b"helper(case)", b"exit(3)"),
+            "on case 'n=1': harness.py:6 in reference: SystemExit: 3",
+        ),
+        (
+            RAISES.replace(b"helper(case)", b"None"),
+            "TypeError: reference returned None, not an array or a tuple",
+        ),
+        (HARNESS.replace(b"def reference", b"def referenz"), "NameError: it defines no function 'reference'"),
+        (
+            HARNESS.replace(b"inputs(case, which, make)", b"inputs(case)"),
+            "TypeError: inputs() takes 1 positional",
+        ),
+        (
+            HARNESS.replace(b"return [make", b"return make").replace(b"))]", b"))"),
+            "inputs returned a Tensor, not a",
+        ),
+        (HARNESS.replace(b"    return [make", b"    [make"), "inputs returned a NoneType, not a list"),
+        (
+            HARNESS.replace(b"[make.tensor(", b"[("),
+            "inputs returned a ndarray in its list: make.tensor makes",
+        ),
+        (
+            RAISES.replace(b"helper(case)", b"arguments[0].values * float('nan')"),
+            "has a reference that no answer can equal on case 'n=1': out[0] is nan, and NaN is forbidden",
+        ),
+        (
+            RAISES.replace(b"helper(case)", b"__import__('os')._exit(4)"),
+            "gave no answer to 'case' on case 'n=1': ",
+        ),
+        (HARNESS + b"\nraise ValueError('x' * 9000 + chr(10) + chr(27))", "harness.py:8: ValueError: xxx"),
+    ],
+)
+def test_a_harness_that_fails_is_told_with_its_line(tmp_path: Path, harness: bytes, says: str) -> None:
+    with pytest.raises(BadExperiment) as found:
+        _asked(Small(tmp_path), harness)
+    assert says in found.value.problem
+    assert found.value.problem.startswith("the harness 'harness.py' ")
+    assert len(found.value.problem) < 1500
+    assert "run bundler check and bundler verify again" in found.value.hint
+
+
+def test_a_harness_that_never_ends_is_told_with_the_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oracle_module, "_CASE_S", 1)
+    harness = RAISES.replace(b"    return helper(case)", b"    while True: pass")
+    with pytest.raises(BadExperiment, match=r"gave no answer to 'case' on case 'n=1': not within 1 s"):
+        _asked(Small(tmp_path), harness)
+
+
+def test_a_file_is_named_by_its_last_part(tmp_path: Path) -> None:
+    small = Small(tmp_path)
+    small.declared["harness"]["path"] = "controls/judge.py"
+    small.put(f"proof/{ID}/controls/judge.py", HARNESS + b"\n1 / 0")
+    with pytest.raises(BadExperiment, match=r"loaded: judge\.py:8: ZeroDivisionError"):
+        _asked(small, HARNESS)

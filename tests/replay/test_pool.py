@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bundler.errors import UnavailableError
+from bundler.errors import BadExperiment, UnavailableError
 from bundler.model.outcome import Crashed, Failed, NotRun, Outcome, Passed, Phase, TimedOut, Why, kind
 from bundler.replay import pool
 from bundler.replay.device import Device
@@ -228,3 +228,16 @@ def test_whether_there_are_processes_left_is_tried(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
     assert not pool._can_start_threads()
+
+
+def test_after_one_that_failed_no_other_begins() -> None:
+    """It began before the failure was noticed, and a harness that fails was asked once more."""
+    begun: list[int] = []
+
+    def fails() -> None:
+        raise BadExperiment("it fails", hint="")
+
+    for _ in range(50):
+        with pytest.raises(BadExperiment, match="it fails"):
+            run_all([fails, lambda: begun.append(1)], 1, threading.Event(), lambda: None)
+    assert begun == []
