@@ -29,8 +29,8 @@ def compare(
     sources: Annotated[
         list[str],
         typer.Argument(
-            help="Evidence files (.json, .json.gz, .json.xz), folders of them; or experiments, bundles' images, "
-            "tars and folders, for their recorded evidence.",
+            help="Evidence files (.json, .json.gz, .json.xz), folders of them; or experiments, bundles' "
+            "images, tars and folders, for their recorded evidence.",
         ),
     ],
     experiment: Annotated[

@@ -66,7 +66,8 @@ def _named(evidence: Sequence[tuple[str, Evidence]]) -> tuple[Named, ...]:
     """By a short name that the file's tells, each once."""
     found: dict[str, Evidence] = {}
     for path, one in evidence:
-        short = re.sub(r"[^A-Za-z0-9._-]+", "-", re.sub(r"\.json(\.[gx]z)?$", "", path.rsplit("/", 1)[-1]))[:40]
+        file = re.sub(r"\.json(\.[gx]z)?$", "", path.rsplit("/", 1)[-1])
+        short = re.sub(r"[^A-Za-z0-9._-]+", "-", file)[:40]
         name, number = short or "evidence", 2
         while name in found:
             name, number = f"{short}-{number}", number + 1
