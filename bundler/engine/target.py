@@ -16,7 +16,7 @@ from bundler.errors import UsageError
 from bundler.experiment.load import Loaded
 from bundler.files import temporary_folder
 from bundler.oci.archive_reader import read_archive
-from bundler.oci.image import Image
+from bundler.oci.image import BASE_DIGEST_LABEL, Image
 from bundler.oci.layout import read_layout
 from bundler.runtime.manifest import NAME_LABEL
 
@@ -78,7 +78,7 @@ class Opened:
 
 def refuse_base(labels: Mapping[str, str], what: str, base: str) -> None:
     """Raise UsageError for an image that is a runtime alone; ``base``: the option that freezes onto it."""
-    if NAME_LABEL in labels and EXPERIMENT_LABEL not in labels:
+    if NAME_LABEL in labels and not {EXPERIMENT_LABEL, BASE_DIGEST_LABEL} & labels.keys():
         raise UsageError(
             f"{what} is the runtime {labels[NAME_LABEL]!r}, a base without an experiment in it",
             hint=f"freeze onto it: bundler freeze proof/<category>/<kernel> {base} -o FILE; then name FILE",
