@@ -12,6 +12,7 @@ from bundler.experiment.finding import Finding, Rule, error, warning
 from bundler.model.experiment import Arm, Expect, Experiment, Ground, Language, ModelFacts
 from bundler.model.outcome import ran
 from bundler.model.plan import Deviation
+from bundler.model.words import few
 
 _ASKED_ALIKE = ("sampling", "system_prompt", "procedure")
 """Facts of a model that would explain a difference as well as the skill does."""
@@ -200,6 +201,9 @@ def harness(source: bytes, experiment: Experiment) -> Iterator[Finding]:
     if others:
         text = f"{name} imports {', '.join(others)}"
         yield warning(Rule.HARNESS, text, "import numpy alone: nothing else is promised where it runs")
+    if lines := sorted(set(_random_lines(tree))):
+        text = f"{name} draws from numpy.random in line {few([str(line) for line in lines])}"
+        yield warning(Rule.HARNESS, text, "draw from make: other values differ from replay to replay")
 
 
 def _functions(experiment: Experiment) -> dict[str, int]:
@@ -211,6 +215,21 @@ def _functions(experiment: Experiment) -> dict[str, int]:
 def _takes(function: ast.FunctionDef, parameters: int) -> bool:
     arguments = function.args
     return len(arguments.posonlyargs + arguments.args) == parameters or arguments.vararg is not None
+
+
+def _random_lines(tree: ast.Module) -> Iterator[int]:
+    """Where NumPy's own generators are named."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            if "numpy.random" in {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}:
+                yield node.lineno
+        elif (
+            isinstance(node, ast.Attribute)
+            and node.attr == "random"
+            and isinstance(node.value, ast.Name)
+            and node.value.id in ("np", "numpy")
+        ):
+            yield node.lineno
 
 
 def _imported(tree: ast.Module) -> set[str]:

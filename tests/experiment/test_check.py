@@ -501,6 +501,23 @@ def test_a_harness_that_imports_more(sound: Small) -> None:
     assert "imports scipy" in texts(sound)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "np.random.default_rng(0)",
+        "numpy.random.rand()",
+        "from numpy import random",
+        "from numpy.random import rand",
+    ],
+)
+def test_a_harness_whose_values_no_seed_gives(sound: Small, line: str) -> None:
+    head = b"import numpy\nimport numpy as np\n"
+    sound.put(f"proof/{ID}/harness.py", head + line.encode() + b"\n" + HARNESS)
+    record(sound)
+    assert found(sound) == [("warning", "harness")]
+    assert "harness.py draws from numpy.random in line 3" in texts(sound)
+
+
 def test_evidence_of_other_files(sound: Small) -> None:
     record(sound)
     sound.put(f"proof/{ID}/harness.py", HARNESS + b"\n")
