@@ -39,13 +39,22 @@ OF_EVIDENCE = {
 Run = Callable[[str, str], tuple[int, str]]
 
 
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of a small experiment."""
+    folder = tmp_path_factory.mktemp("frozen")
+    path = folder / "x.tar"
+    write_archive(freeze(Small(folder / "checkout").load(), None).image, path, reference="x:1")
+    return path
+
+
 @pytest.fixture
 def run(
-    small: Small, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    archive: Path, small: Small, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[[str, str], tuple[int, str]]:
     """A command with something in its braces, in a folder with a bundle and evidence; its code and stderr."""
     loaded = small.load()
-    write_archive(freeze(loaded, None).image, small.root / "x.tar", reference="x:1")
+    (small.root / "x.tar").hardlink_to(archive)
     for name in ("a", "b"):
         seen = evidence(loaded, {"interpreter": ground(loaded)}, seconds=ord(name))
         (small.root / f"{name}.json").write_text(seen.model_dump_json(by_alias=True))
