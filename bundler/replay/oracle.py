@@ -67,12 +67,16 @@ class Oracle:
     def __init__(self, zygote: Zygote, experiment: Experiment, source: bytes, seed: int) -> None:
         self._experiment = experiment
         self._seed = seed
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._zygote, self._source, self._stopped = zygote, source, False
         self._kept: dict[tuple[str, bool], CaseData] = {}
         self._kept_bytes = 0
-        self._worker: Worker = zygote.spawn(Allowance(memory_bytes=_MEMORY_BYTES))
+        self._start()
+
+    def _start(self) -> None:
+        self._worker: Worker = self._zygote.spawn(Allowance(memory_bytes=_MEMORY_BYTES))
         self._worker.hello(HELLO_S)
-        self._check(self._ask({"op": "load"}, [source], _LOAD_S), "could not be loaded")
+        self._check(self._ask({"op": "load"}, [self._source], _LOAD_S), "could not be loaded")
 
     @property
     def isolation(self) -> dict[str, str]:
@@ -155,17 +159,25 @@ class Oracle:
         return [*(each.name for each in asked.returns), *(each.name for each in derived)]
 
     def _ask(self, request: dict[str, Any], parts: Sequence[bytes], seconds: float) -> wire.Message:
-        try:
-            with self._lock:
+        with self._lock:
+            try:
                 return self._worker.ask(request, parts, seconds=seconds, limits=_LIMITS)
-        except wire.WireError as error:
-            self._worker.kill()
-            time.sleep(0.5)  # what it printed comes through a pipe
-            printed = self._worker.printed.decode(errors="replace").strip().splitlines()
-            last = f" ({printed[-1][:300]})" if printed else ""
-            what = f"{request['op']!r}" + (f" on case {request['case']!r}" if "case" in request else "")
-            late = f"not within {seconds:.0f} s" if isinstance(error, wire.DeadlinePassed) else error
-            raise self.bad(f"gave no answer to {what}: {late}{last}") from None
+            except wire.WireError as error:
+                raise self._gone(request, seconds, error) from None
+
+    def _gone(self, request: dict[str, Any], seconds: float, error: wire.WireError) -> BadExperiment:
+        """Why there is no answer. What a call returned may have ended it, and others need another then."""
+        self._worker.kill()
+        time.sleep(0.5)  # what it printed comes through a pipe
+        printed = self._worker.printed.decode(errors="replace").strip().splitlines()
+        last = f" ({printed[-1][:300]})" if printed else ""
+        what = f"{request['op']!r}" + (f" on case {request['case']!r}" if "case" in request else "")
+        late = f"not within {seconds:.0f} s" if isinstance(error, wire.DeadlinePassed) else error
+        again = request["op"] == "derive" and not self._stopped
+        if again:
+            self._worker.close()
+            self._start()
+        return self.bad(f"gave no answer to {what}: {late}{last}", DeriveFailed if again else BadExperiment)
 
     def _check(
         self, message: wire.Message, what: str, raised: type[BadExperiment] = BadExperiment
@@ -196,6 +208,7 @@ class Oracle:
 
     def stop(self) -> None:
         """Kill the process, whatever another thread is still asking of it; that thread gets BadExperiment."""
+        self._stopped = True
         self._worker.kill()
 
     def close(self) -> None:

@@ -75,6 +75,7 @@ RIGHT_OR = b"outputs[0] if (outputs[0] == 2 * arguments[0].values).all() else "
         pytest.param(RIGHT_OR + b"()", marks=pytest.mark.slow),
         pytest.param(RIGHT_OR + b"None", marks=pytest.mark.slow),
         RIGHT_OR + b"exit()",
+        RIGHT_OR + b"__import__('os')._exit(3)",
     ],
 )
 def test_a_candidate_cannot_end_the_replay_by_what_is_derived_of_it(derived: Small, answer: bytes) -> None:
