@@ -181,7 +181,7 @@ def cannot_write(path: Path, error: OSError) -> UnavailableError:
     hint = "write to a folder that is yours"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         hint = "free some space there, or write somewhere else"
-    elif error.errno == errno.ENOENT:
+    elif error.errno == errno.ENOENT and not path.parent.is_dir():
         hint = "make that folder first, or write somewhere else"
     elif isinstance(error, NotAFile):
         hint = "name a file"

@@ -52,7 +52,8 @@ was given, and after `→` the next step.
 | 130 | interrupted, by Ctrl-C or SIGTERM, before a replay began or in a command without one |
 
 A name that may be an image's, as `row-max` or `row-max:1`, only an engine can look up: it gives 6 where none
-answers, and 2 where the engine has no such image.
+answers, and 2 where the engine has no such image. Where what reads the output has gone, as `head` does,
+a command ends with 6 and says nothing.
 """
 
 

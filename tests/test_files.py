@@ -154,6 +154,12 @@ def test_nowhere_to_write(place: str) -> None:
         write_whole(Path(place), b"")
 
 
+def test_a_folder_that_is_there_and_takes_nothing() -> None:
+    with pytest.raises(UnavailableError) as refused:
+        write_whole(Path("/proc/x.json"), b"")
+    assert refused.value.hint == "write to a folder that is yours"
+
+
 def test_a_long_name(tmp_path: Path) -> None:
     write_whole(tmp_path / ("x" * 255), b"one")
     with pytest.raises(UnavailableError, match="File name too long"):

@@ -184,7 +184,8 @@ def _chosen(what: str, wanted: Sequence[str] | None, there: Sequence[str]) -> tu
 
 
 def _unknown(what: str, name: str, there: Sequence[str]) -> UsageError:
-    close = ", ".join(near(name, there))
+    folders = dict.fromkeys(f"{one.rpartition('/')[0]}/*" for one in there if "/" in one)
+    close = ", ".join(near(name, list(folders) if "*" in name else there))
     hint = f"did you mean {close}?" if close else f"use one of: {few(there, 12)}"
     return UsageError(f"there is no {what} {name!r}", hint=hint)
 

@@ -14,7 +14,7 @@ from bundler.cli import options, progress
 from bundler.cli.console import console
 from bundler.engine.as_root import check_reach
 from bundler.errors import ExitCode, UsageError
-from bundler.experiment.load import listing, load
+from bundler.experiment.load import load, unlisted
 from bundler.experiment.place import experiment_folder
 from bundler.files import check_folder_writable, write_below
 from bundler.judge.verdict import hold
@@ -69,8 +69,8 @@ def record(
     data = evidence_json(evidence.model_copy(update={"grounds": judged}))
     write_below(folder, _evidence(name), lzma.compress(data))
     out.print(Text(f"stored: {path}"))
-    if unlisted := listing(loaded.experiment, [_evidence(name)]):
-        out.print(Text(plain(unlisted, 2000)))
+    for line in unlisted(loaded, [_evidence(name)]):
+        out.print(Text(plain(line, 2000)))
 
 
 def _evidence(name: str) -> str:

@@ -23,6 +23,7 @@ from bundler.files import (
     write_whole,
 )
 from bundler.model.evidence import Evidence
+from bundler.report.text import plain
 
 if TYPE_CHECKING:
     from bundler.report.across import Facts
@@ -101,16 +102,23 @@ def _write(facts: Facts, markdown: str | None, html: Path | None, plots: Path | 
     """What a report needs beside the base is imported here: the replayer in an image has none of it."""
     if html is not None:
         write_whole(html, _needing("jinja2", lambda: _html(facts)))
+        _written(html)
     if plots is not None:
         _write_plots(plots, _needing("matplotlib", lambda: _plots(facts)))
+        _written(plots)
     if markdown is not None or (html is None and plots is None):
         from bundler.report.markdown import pull_request  # noqa: PLC0415
 
         text = pull_request(facts)
-        if markdown in (None, "-"):
+        if markdown is None or markdown == "-":
             typer.echo(text, nl=False)
         else:
-            write_whole(Path(str(markdown)), text.encode())
+            write_whole(Path(markdown), text.encode())
+            _written(markdown)
+
+
+def _written(path: Path | str) -> None:
+    typer.echo(f"written: {plain(str(path))}", err=True)
 
 
 def _check_outputs(markdown: str | None, html: Path | None, plots: Path | None) -> None:

@@ -18,7 +18,7 @@ from bundler.cli.console import console
 from bundler.cli.targets import TargetArgument, default_target, targets_of
 from bundler.engine.replayed import Engine, Options, Replayed
 from bundler.errors import ExitCode
-from bundler.experiment.load import Loaded, listing
+from bundler.experiment.load import Loaded, unlisted
 from bundler.files import check_writable, write_whole
 from bundler.judge.verdict import exit_code, hold
 from bundler.model.evidence import Evidence, evidence_json
@@ -103,8 +103,9 @@ def _report(out: Console, replayed: Replayed, matrix: bool, *, untimed: bool) ->
     for note in replayed.notes:
         out.print(Text(plain(note), "dim"))
     loaded = replayed.loaded
-    if loaded.recorded and (unlisted := _unlisted(loaded)):
-        out.print(Text(plain(unlisted, 2000), "yellow"))
+    if loaded.recorded:
+        for line in _unlisted(loaded):
+            out.print(Text(plain(line, 2000), "yellow"))
     if untimed and (why := why_untimed(loaded.experiment, replayed.evidence)):
         out.print(Text(f"nothing was timed: {plain(why)}", "yellow"))
     screen.show(
@@ -120,15 +121,15 @@ def _report(out: Console, replayed: Replayed, matrix: bool, *, untimed: bool) ->
 
 
 def _unrecorded(loaded: Loaded) -> Unheld:
-    if unlisted := _unlisted(loaded):
-        return Unheld("NOTHING LISTED YET to hold this against", unlisted)
+    if told := _unlisted(loaded):
+        return Unheld("NOTHING LISTED YET to hold this against", "; ".join(told))
     then = f"to keep that as this host's evidence: bundler record proof/{loaded.experiment.id} NAME"
     return Unheld("NOTHING RECORDED YET to hold this against", then)
 
 
-def _unlisted(loaded: Loaded) -> str:
+def _unlisted(loaded: Loaded) -> list[str]:
     there = loaded.folder.glob("evidence/*.json*")
-    return listing(loaded.experiment, [f"evidence/{path.name}" for path in there])
+    return unlisted(loaded, [f"evidence/{path.name}" for path in there])
 
 
 def why_untimed(experiment: Experiment, evidence: Evidence) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import yaml
 
 from bundler.digest import Digest
 from bundler.errors import BadEvidence, BadExperiment
@@ -93,12 +96,25 @@ def load(folder: Path, *, evidence: bool = True) -> Loaded:
     return replace(loaded, recorded=recorded)
 
 
-def listing(experiment: Experiment, there: Iterable[str]) -> str:
-    """What lists these files of evidence; empty where they are."""
-    if not (new := sorted({*there} - {*experiment.evidence})):
-        return ""
-    line = f"evidence: [{', '.join([*experiment.evidence, *new])}]"
-    return f"{', '.join(new)}: there, but not listed; write into {DECLARATION} the line {line}"
+def unlisted(loaded: Loaded, there: Iterable[str]) -> list[str]:
+    """What to do with each of these files of evidence that is not listed, a line each; none where all are."""
+    fits, told = [], []
+    for path in sorted({*there} - {*loaded.experiment.evidence}):
+        try:
+            read_evidence(loaded, path)
+        except (BadEvidence, BadExperiment) as error:
+            told.append(f"{path}: there, but not listed, and of no use: {error.problem}; {error.hint}")
+        else:
+            fits.append(path)
+    if fits:
+        names = [*loaded.experiment.evidence, *fits]
+        line = yaml.safe_dump(
+            {"evidence": names}, default_flow_style=None, allow_unicode=True, width=math.inf
+        )
+        told.insert(
+            0, f"{', '.join(fits)}: there, but not listed; write into {DECLARATION} the line {line.strip()}"
+        )
+    return told
 
 
 def root_of(folder: Path, experiment: Experiment) -> Path:
@@ -140,8 +156,9 @@ def verified(folder: Path, output: Output) -> bytes:
         raise BadExperiment(
             f"{str(folder / output.path)!r} is not what {DECLARATION} declares"
             f"{_line_endings(data, output.sha256)}: it has {found}, declared is {output.sha256}",
-            hint="restore the file as it was recorded; an output is never edited. While the experiment is "
-            "being made and has no evidence, write its digests again: bundler declare",
+            hint="restore the file as it was: a model's output is never edited. Where a file of your own was "
+            "meant to change, remove the evidence that is of it, if any, and write its digests again: "
+            f"bundler declare {folder}",
         )
     return data
 
@@ -212,7 +229,7 @@ def check_prompt(loaded: Loaded, arm: Arm) -> None:
 def read_evidence(loaded: Loaded, path: str) -> Evidence:
     """A recorded evidence file, which has to be of these very files; BadEvidence else."""
     evidence = parse_evidence(read_file(loaded.folder, path), path)
-    again = "record it again: bundler record, or remove it from the declaration"
+    again = "record it again: bundler record, or remove it, from the declaration too"
     if problem := mismatch(loaded, evidence):
         raise BadEvidence(f"{path} was recorded with {problem}", hint=again)
     if problem := narrowed(evidence):

@@ -35,7 +35,7 @@ def _refused(lines: list[str], caret: int, place: re.Match[str]) -> str:
     beside = lines[caret].strip().lstrip("^~ ").removeprefix(_CAUSED_BY.strip()).strip()
     why = " ".join([beside, *lines[caret + 1 :]]).strip()
     where = f"{place['name']} at line {place['line']} of the kernel, `{lines[caret - 1].strip()}`"
-    reason = _root(why).strip().removesuffix(":")
+    reason = _root(why)
     return f"{where}: {reason}" if reason else where
 
 
@@ -44,6 +44,6 @@ def _root(chain: str) -> str:
     *links, root = chain.split(_CAUSED_BY)
     message = root.partition(": ")[2].strip()
     if not message:
-        return chain
+        return chain.rstrip().removesuffix(":")
     kept = [link for link in links if message not in link.replace("\\", "")]
     return _CAUSED_BY.join([*kept, root])

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
+import yaml
 from rich.console import Console
 
-from bundler.experiment.load import Loaded
+from bundler.experiment.load import Loaded, unlisted
 from bundler.judge.verdict import hold
-from bundler.model.evidence import Evidence
+from bundler.model.evidence import Evidence, evidence_json
 from bundler.model.outcome import NotRun, Why
 from bundler.report.terminal import screen
 from bundler.report.terminal.verdict import Unheld
 from tests.cli.test_exit_codes import Run, run
-from tests.small import PASSED, RIGHT, UNCOMPILABLE, Small, evidence, ground
+from tests.small import PASSED, RIGHT, UNCOMPILABLE, WRONG, Small, evidence, ground
 
 __all__ = ["run"]
 ONE = ["--ground", "interpreter", "--candidate", "with-skill/01", "--case", "n=100"]
@@ -115,6 +117,32 @@ def test_verify_names_evidence_that_is_not_listed_and_the_line_that_lists_it(run
         "evidence: [evidence/other.json, evidence/host.json]" in ended.out
     )
     assert ended.out.splitlines()[-1].startswith("REPRODUCED: ")
+
+
+@pytest.mark.torch
+def test_evidence_of_other_files_is_not_named_for_the_list(run: Run, small: Small) -> None:
+    small.record(evidence(small.load(), {"interpreter": ground(small.load())}))
+    del small.declared["evidence"]
+    small.arm("control-wrong")["outputs"] = [small.file("controls/control-wrong.py", WRONG + b"\n")]
+    folder = small.write()
+    Path(folder, "evidence/a: b.json").write_text("{")
+    told = unlisted(small.load(), ["evidence/host.json", "evidence/a: b.json"])
+    assert [line.partition(": there, ")[0] for line in told] == ["evidence/a: b.json", "evidence/host.json"]
+    assert "evidence/host.json was recorded with another candidate 'control-wrong/control-wrong'" in told[1]
+    assert told[1].endswith("; record it again: bundler record, or remove it, from the declaration too")
+    ended = run("verify", folder, *ONE)
+    assert "write into experiment.yaml" not in ended.out
+    assert ended.out.splitlines()[-1].startswith("NOTHING LISTED YET to hold this against: ")
+
+
+def test_a_line_that_lists_evidence_is_yaml(small: Small) -> None:
+    data = evidence_json(evidence(small.load(), {"interpreter": ground(small.load())}))
+    (small.folder / "evidence").mkdir()
+    names = ["evidence/a, b.json", "evidence/c: d.json"]
+    for name in names:
+        (small.folder / name).write_bytes(data)
+    (line,) = unlisted(small.load(), names)
+    assert yaml.safe_load(line.partition(" the line ")[2]) == {"evidence": names}
 
 
 @pytest.mark.torch

@@ -20,6 +20,8 @@ CHAIN = (
     [
         ("ValueError: no", "ValueError: no"),
         ("Traceback\nValueError: no\n", "ValueError: no"),
+        ("NotImplementedError: ", "NotImplementedError"),
+        ("RuntimeError: x ← NotImplementedError: ", "RuntimeError: x ← NotImplementedError"),
         ("", ""),
         (
             f"{TRITON} ← AssertionError: ",

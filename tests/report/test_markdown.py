@@ -211,14 +211,17 @@ def test_the_command_prints_markdown_unless_told_otherwise(small: Small, tmp_pat
     code_, out, _ = run(now, "--experiment", small.folder)
     assert (code_, out.splitlines()[2][:16]) == (0, "**Both kernels t")
     page, plots = tmp_path / "page.html", tmp_path / "plots"
-    assert run(now, "--experiment", small.folder, "--html", page, "--plots", plots)[:2] == (0, "")
+    assert run(now, "--experiment", small.folder, "--html", page, "--plots", plots)[:2] == (
+        0,
+        f"written: {page}\nwritten: {plots}\n",
+    )
     assert page.read_text().startswith("<!doctype html>")
     assert sorted(p.name for p in plots.iterdir()) == [
         "heatmap-interpreter-Some-CPU.png",
         "heatmap-interpreter-Some-CPU.svg",
         "walk.svg",
     ]
-    assert run(small.folder, "--markdown", tmp_path / "x.md")[1] == ""
+    assert run(small.folder, "--markdown", tmp_path / "x.md")[1] == f"written: {tmp_path / 'x.md'}\n"
     assert (tmp_path / "x.md").read_text() == pull_request(gather(loaded))
 
 

@@ -56,6 +56,16 @@ def test_all_reproduced(loaded: Loaded) -> None:
     check("reproduced", shown(loaded, same, same, matrix=True))
 
 
+@pytest.mark.parametrize(("cases", "said"), [(("n=1",), True), (None, False)])
+def test_a_control_that_passes_on_some_cases_alone_says_what_is_next(
+    loaded: Loaded, cases: tuple[str, ...] | None, said: bool
+) -> None:
+    seen = evidence(loaded, {"interpreter": ground(loaded, status="invalid", reason="x")})
+    narrow = seen.model_copy(update={"settings": seen.settings.model_copy(update={"cases": cases})})
+    next_step = "a control need not show on every case: replay without --case, or with more cases"
+    assert shown(loaded, narrow).rstrip().endswith(next_step) == said
+
+
 def test_at_80_columns_lines_go_on_at_words_and_further_in(loaded: Loaded) -> None:
     """A log's lines stay whole; a screen's are cut nowhere within a word, and no line is wider than it."""
     grounds = {

@@ -128,6 +128,8 @@ def result(evidence: Evidence, verdict: Verdict) -> Text:
     if differ:
         return Text(f"DIFFERS: {tail}", BAD)
     if invalid:
+        if evidence.settings.cases is not None:
+            tail += "; a control need not show on every case: replay without --case, or with more cases"
         return Text(f"INVALID: a control misbehaved or was not run on {few(invalid)}; {tail}", BAD)
     if not same:
         return Text(f"NOTHING JUDGED: {tail}", WARN)
