@@ -147,11 +147,18 @@ class Selection:
         return (f"not asked for: {few(left, len(every))}",) if left else ()
 
     def _architectures(self, loaded: Loaded, grounds: set[str]) -> tuple[int, ...]:
-        """Those that are named; where ``compile`` is, all; with either, those of ``--arch``."""
+        """Those that are named; where ``compile`` is, all; with either, those of ``--arch``.
+
+        UsageError where ``--arch`` has no such ground beside it.
+        """
         named = {int(name.removeprefix(_COMPILE)) for name in grounds if name.startswith(_COMPILE)}
         wanted = named | (_architectures_of(loaded) if Ground.COMPILE in grounds else set())
-        if named or Ground.COMPILE in grounds:
-            wanted |= set(self.architectures or ())
+        if self.architectures and not named and Ground.COMPILE not in grounds:
+            raise UsageError(
+                f"--arch {self.architectures[0]} is for the ground compile, which --ground leaves out",
+                hint=f"add --ground compile, or --ground compile:sm_{self.architectures[0]} for it alone",
+            )
+        wanted |= set(self.architectures or ())
         if unknown := sorted(wanted.difference(KNOWN)):
             raise UsageError(
                 f"sm_{unknown[0]} is not in the table of architectures",

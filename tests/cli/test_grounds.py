@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bundler.cli.options import Selection, ground
+from bundler.errors import UsageError
 from bundler.experiment.load import Loaded
 from bundler.model.experiment import Ground
 from bundler.replay.request import Request
@@ -61,7 +62,6 @@ def test_one_arm_in_triton_is_enough(small: Small) -> None:
             (),
             ("compile:sm_75", "compile:sm_86", "compile:sm_90", "compile:sm_120"),
         ),
-        (("interpreter",), (120,), ("interpreter",)),
     ],
 )
 def test_one_architecture_can_be_asked_for_alone(
@@ -72,6 +72,12 @@ def test_one_architecture_can_be_asked_for_alone(
     compiled = {name for name in asked if name.startswith("compile")}
     every = {"compile:sm_75", "compile:sm_86", "compile:sm_90"}
     assert request.narrow == (bool(compiled) and not every <= compiled)
+
+
+def test_an_architecture_without_the_ground_that_it_is_of_is_refused(recorded: Loaded) -> None:
+    with pytest.raises(UsageError, match="--arch 120 is for the ground compile") as refused:
+        _request(recorded, "interpreter", arch=(120,))
+    assert refused.value.hint == "add --ground compile, or --ground compile:sm_120 for it alone"
 
 
 def test_what_was_not_asked_for_is_said(recorded: Loaded) -> None:
