@@ -503,7 +503,8 @@ def test_processes_that_cannot_be_seen_take_none_of_a_workers(
         idle, started = [], 0
         try:
             if os.getuid() == 0:
-                os.setresuid(54321, 54321, 54321)
+                user = 54321 + others  # its own: what the other one starts beside this counts too
+                os.setresuid(user, user, user)
             idle += [_idle() for _ in range(others)]
             sandbox._limit_processes(10)
             with contextlib.suppress(BlockingIOError):
