@@ -89,10 +89,8 @@ def _code(app: typer.Typer, completing: bool) -> int:
         if not (hasattr(error, "show") and hasattr(error, "format_message")):
             raise
         said = vars(error)
-        missing = getattr(said.get("param"), "help", None) or ""  # of an argument that was left out
-        said["message"] = str(said.get("message") or missing).removeprefix(
-            "Value error, "
-        )  # pydantic's words
+        message = said.get("message") or getattr(said.get("param"), "help", None) or ""  # it was left out
+        said["message"] = str(message).removeprefix("Value error, ")  # pydantic's words
         error.show()
         return ExitCode.USAGE
     return int(code or 0)

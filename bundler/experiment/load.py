@@ -108,12 +108,10 @@ def unlisted(loaded: Loaded, there: Iterable[str]) -> list[str]:
             fits.append(path)
     if fits:
         names = [*loaded.experiment.evidence, *fits]
-        line = yaml.safe_dump(
-            {"evidence": names}, default_flow_style=None, allow_unicode=True, width=math.inf
-        )
-        told.insert(
-            0, f"{', '.join(fits)}: there, but not listed; write into {DECLARATION} the line {line.strip()}"
-        )
+        data = {"evidence": names}
+        line = yaml.safe_dump(data, default_flow_style=None, allow_unicode=True, width=math.inf).strip()
+        said = f"{', '.join(fits)}: there, but not listed; write into {DECLARATION} the line {line}"
+        told.insert(0, said)
     return told
 
 

@@ -78,7 +78,6 @@ def test_codes_are_told_apart() -> None:
         (["verify", "--engine", "podman"], "'--engine'"),
         (["freeze"], "Missing argument 'folder'. proof/<category>/<kernel>\n"),
         (["check"], "Missing argument 'folders'. proof/<category>/<kernel>, or a folder above."),
-        (["freeze", "x", "--engine"], "--engine"),
         (["schema", "moon"], "'moon'"),
         (["verify"], "error: no target was named"),
         (["show"], "error: no target was named"),
